@@ -181,9 +181,9 @@ fn tables(rules: &[format::Rule], hash: u64) -> Result<String, std::fmt::Error> 
     writeln!(out, "];")?;
     writeln!(out, "static BITMAP: [u64; {}] = {:?};", filter.bitmap.len(), filter.bitmap)?;
     writeln!(out, "static SLOTS: [(u32, u16, u16); {}] = {:?};", filter.slots.len(), filter.slots)?;
-    writeln!(out, "static CANDIDATES: [Candidate; {}] = [", filter.candidates.len())?;
+    writeln!(out, "static CANDIDATES: [LiteralWindow; {}] = [", filter.candidates.len())?;
     for c in &filter.candidates {
-        writeln!(out, "Candidate {{ literal: {}, offset: {} }},", c.literal, c.offset)?;
+        writeln!(out, "LiteralWindow {{ literal: {}, offset: {} }},", c.literal, c.offset)?;
     }
     writeln!(out, "];")?;
     Ok(out)
@@ -252,7 +252,7 @@ fn rule(out: &mut String, r: &format::Rule) -> std::fmt::Result {
     writeln!(out, "checks: {}, secret: {}, decoded: {},", list(&r.checks), r.secret, r.decoded)?;
     writeln!(out, "judges_origin: {}, line_has: {},", r.judges_origin, list(&r.line_has))?;
     writeln!(out, "message: {}, why: {},", text(&r.message), optional(&r.why))?;
-    let fix = |f: &format::Fix| format!("Fix {{ find: {}, replace: {} }}", text(&f.find), text(&f.replace));
+    let fix = |f: &format::Fix| format!("RuleFix {{ find: {}, replace: {} }}", text(&f.find), text(&f.replace));
     let fixes: Vec<String> = r.fixes.iter().map(fix).collect();
     writeln!(out, "suggestion: {}, fixes: Cow::Borrowed(&[{}]),", optional(&r.suggestion), fixes.join(", "))?;
     writeln!(out, "cwe: {:?},", r.cwe)?;

@@ -7,7 +7,7 @@
 
 use claude_reviewer::env::Env;
 use claude_reviewer::progress::Silent;
-use claude_reviewer::report::{Format, Style, render};
+use claude_reviewer::report::{ReportFormat, Style, render};
 use claude_reviewer::request::{Input, ReviewRequest, Source};
 use claude_reviewer::review::{World, run};
 use claude_reviewer::stop::Stop;
@@ -41,7 +41,7 @@ fn main() {
     };
     let review = run(&request, &world).expect("a review");
     println!("{} findings", review.findings.len());
-    for format in Format::ALL {
+    for format in ReportFormat::ALL {
         let mut out = Vec::new();
         let best = (0..ROUNDS)
             .map(|_| {

@@ -43,11 +43,11 @@ pub struct Models {
     /// True if the change has content for a model, even if no backend was asked. Set only if the policy or the request
     /// names a backend.
     pub owed: bool,
-    pub usage: Vec<Usage>,
+    pub usage: Vec<BackendUsage>,
     pub dropped: Vec<Dropped>,
     /// `None` unless design documents were given and a model commented on them.
     pub compliance: Option<Compliance>,
-    pub missing: Vec<Missing>,
+    pub missing: Vec<UnmetRequirement>,
     /// Opinions of models about the change as a whole. They do not affect the verdict.
     pub opinions: Vec<Opinion>,
     /// Failures of requests, from which [`Retry`] is derived.
@@ -57,26 +57,26 @@ pub struct Models {
     pub no_conventions: Option<String>,
     /// State of each criterion of the contract, in its order. Empty unless a contract was given and a backend was
     /// asked.
-    pub criteria: Vec<Judged>,
+    pub criteria: Vec<JudgedCriterion>,
 }
 
 /// The state of one criterion of a contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Judged {
+pub struct JudgedCriterion {
     pub id: String,
     /// `None` if it could not be decided.
     pub met: Option<bool>,
     /// Reason from a model, or a generated one if no model gave a usable reason. Secrets are masked.
     pub reason: String,
     /// Lines of the change that support the decision. Always present if `met` is `Some(true)`.
-    pub evidence: Option<Spot>,
+    pub evidence: Option<EvidenceSpot>,
     /// Name of the backend that decided.
     pub backend: Option<String>,
 }
 
 /// Lines of the change, in the form that the model received.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct EvidenceSpot {
     pub file: RepoPath,
     /// First line on the new side; `None` for a removed line.
     pub line: Option<LineNo>,
@@ -96,6 +96,16 @@ impl Setback {
     pub(crate) fn of(backend: &str, failure: &ask::Failure) -> Self {
         Self { backend: backend.to_owned(), cause: failure.cause, retry_after: failure.retry_after }
     }
+
+    /// Returns true if a retry of the request can succeed.
+    fn is_temporary(&self) -> bool {
+        match self.cause {
+            Cause::Unreachable | Cause::TimedOut | Cause::Malformed | Cause::CutOff => true,
+            // A rate limit ends by itself; an invalid key does not.
+            Cause::Refused => self.retry_after.is_some(),
+            Cause::Setup | Cause::TooLarge | Cause::Declined | Cause::Stopped | Cause::Limit => false,
+        }
+    }
 }
 
 /// Whether a retry can succeed. Derived from the typed causes of the failures, never from the text of a message.
@@ -109,15 +119,9 @@ pub struct Retry {
 impl Retry {
     /// Derives the advice from the failures.
     pub fn of(setbacks: &[Setback]) -> Self {
-        let passes = |s: &&Setback| match s.cause {
-            Cause::Unreachable | Cause::TimedOut | Cause::Malformed | Cause::CutOff => true,
-            // A rate limit ends by itself; an invalid key does not.
-            Cause::Refused => s.retry_after.is_some(),
-            Cause::Setup | Cause::TooLarge | Cause::Declined | Cause::Stopped | Cause::Limit => false,
-        };
-        let after = setbacks.iter().filter(passes).filter_map(|s| s.retry_after).max();
+        let after = setbacks.iter().filter(|s| s.is_temporary()).filter_map(|s| s.retry_after).max();
         let after = after.map(|d| d.as_secs() + u64::from(d.subsec_nanos() > 0));
-        Self { retryable: setbacks.iter().any(|s| passes(&s)), after }
+        Self { retryable: setbacks.iter().any(Setback::is_temporary), after }
     }
 
     /// Returns one or two sentences that explain the two fields to the caller.
@@ -166,7 +170,7 @@ pub struct Opinion {
 
 /// Requests to one backend, and their cost.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Usage {
+pub struct BackendUsage {
     pub backend: String,
     /// Model name from the provider; empty if no request was answered.
     pub model: String,
@@ -192,12 +196,12 @@ pub struct Dropped {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Compliance {
     pub follows: bool,
-    pub violations: Vec<Violation>,
+    pub violations: Vec<DesignViolation>,
 }
 
 /// A violation of the design, as a model describes it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Violation {
+pub struct DesignViolation {
     pub issue: String,
     pub description: String,
     pub impact: Severity,
@@ -208,7 +212,7 @@ pub struct Violation {
 
 /// A requirement of a document that the change does not meet, as a model describes it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Missing {
+pub struct UnmetRequirement {
     pub requirement: String,
     /// `FILE#Heading`.
     pub reference: Option<String>,

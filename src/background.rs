@@ -17,17 +17,18 @@ mod queue;
 mod spending;
 
 use crate::hex;
-pub use job::{Job, verdict_name, work};
+pub use job::{ReviewJob, verdict_name, work};
 
 use crate::ai::backend::{Backend, Pool};
 use crate::ai::price;
+use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::policy::Policy;
-use crate::process::detached::{self, Detached, Ending as Signalling};
-use crate::wire::background::{Covered, Order, Push, Queue, Running, Spending};
-use folder::{Folder, Missing};
+use crate::process::detached::{self, Detached, GroupEnding as Signalling};
+use crate::wire::background::{Covered, Push, Queue, ReviewOrder, Running, Spending};
+use folder::{MissingFolder, StationFolder};
 use sha2::{Digest as _, Sha256};
 use std::ffi::OsString;
 use std::fs::File;
@@ -55,8 +56,8 @@ const KEPT_GIT: [&str; 3] = ["GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONF
 /// The background reviews of one repository, with all its worktrees.
 #[derive(Debug)]
 pub struct Station {
-    home: Folder,
-    folder: Folder,
+    home: StationFolder,
+    folder: StationFolder,
 }
 
 /// A snapshot of the queue.
@@ -95,8 +96,8 @@ impl Station {
     ///
     /// The user's state folder cannot be used.
     pub fn open(repo: &Repo, env: &Env) -> Result<Self> {
-        let missing = || Error::incomplete("cannot create the folder of background reviews");
-        Self::with(repo, env, Missing::Create)?.ok_or_else(missing)
+        Self::with(repo, env, MissingFolder::Create)?
+            .ok_or_else(|| Error::incomplete("cannot create the folder of background reviews"))
     }
 
     /// Opens the station of a repository; `None` if it had no background review yet.
@@ -105,12 +106,12 @@ impl Station {
     ///
     /// As [`Station::open`].
     pub fn find(repo: &Repo, env: &Env) -> Result<Option<Self>> {
-        Self::with(repo, env, Missing::Absent)
+        Self::with(repo, env, MissingFolder::Absent)
     }
 
-    fn with(repo: &Repo, env: &Env, missing: Missing) -> Result<Option<Self>> {
+    fn with(repo: &Repo, env: &Env, missing: MissingFolder) -> Result<Option<Self>> {
         let name = name_of(repo);
-        let Some(home) = Folder::home(env, repo.worktree(), missing)? else { return Ok(None) };
+        let Some(home) = StationFolder::home(env, repo.worktree(), missing)? else { return Ok(None) };
         let folder = home.below(&name, missing)?;
         Ok(folder.map(|folder| Self { home, folder }))
     }
@@ -121,12 +122,11 @@ impl Station {
     ///
     /// Usage: the name is invalid or unknown.
     pub fn named(name: &str, env: &Env) -> Result<Self> {
-        let unknown = || Error::usage(format!("no background reviews are known as {name}"));
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_hexdigit()) {
-            return Err(unknown());
+            return Err(unknown_station(name));
         }
-        let home = Folder::home(env, None, Missing::Absent)?.ok_or_else(unknown)?;
-        let folder = home.below(name, Missing::Absent)?.ok_or_else(unknown)?;
+        let home = StationFolder::home(env, None, MissingFolder::Absent)?.ok_or_else(|| unknown_station(name))?;
+        let folder = home.below(name, MissingFolder::Absent)?.ok_or_else(|| unknown_station(name))?;
         Ok(Self { home, folder })
     }
 
@@ -135,7 +135,7 @@ impl Station {
     /// # Errors
     ///
     /// The queue cannot be written; the program cannot be started.
-    pub fn submit(&self, repo: &Repo, order: Order, env: &Env) -> Result<()> {
+    pub fn submit(&self, repo: &Repo, order: ReviewOrder, env: &Env) -> Result<()> {
         let new = order.clone();
         self.change(|queue, _| queue::submit(queue, order, &|old| covered(repo, &new, old)))?;
         self.launch(env)
@@ -247,7 +247,7 @@ impl Station {
     }
 
     /// Takes the review lock and the next waiting commit; `None` if another process reviews, or if no commit is due.
-    fn claim(&self, now: &str) -> Result<Option<(File, Order)>> {
+    fn claim(&self, now: &str) -> Result<Option<(File, ReviewOrder)>> {
         let pid = std::process::id();
         let worker = queue::Worker { pid, birth: detached::birth(pid), now };
         self.change(|queue, free| {
@@ -317,20 +317,24 @@ impl Station {
     }
 }
 
+/// Returns the error about the name of a station that does not exist.
+fn unknown_station(name: &str) -> Error {
+    Error::usage(format!("no background reviews are known as {name}"))
+}
+
 /// Returns the order to review the newest commit of a worktree; `None` before the first commit and in a bare
 /// repository.
 ///
 /// # Errors
 ///
 /// The repository cannot be read.
-pub fn order(repo: &Repo, now: jiff::Timestamp) -> Result<Option<Order>> {
+pub fn order(repo: &Repo, now: jiff::Timestamp) -> Result<Option<ReviewOrder>> {
     let (Some(head), Some(worktree)) = (repo.head()?, repo.worktree()) else { return Ok(None) };
-    let text = |path: &Path| path.to_str().map(str::to_owned).ok_or_else(|| not_text(path));
     let push = repo.push_target()?.map(|t| Push { remote: t.remote, reference: t.reference, known: t.known });
-    Ok(Some(Order {
+    Ok(Some(ReviewOrder {
         commit: head.to_string(),
-        worktree: text(&absolute(worktree))?,
-        git_dir: text(&absolute(repo.git_dir()))?,
+        worktree: text_of(&absolute(worktree))?,
+        git_dir: text_of(&absolute(repo.git_dir()))?,
         push,
         since: moment(now),
         attempts: 0,
@@ -342,27 +346,36 @@ pub fn order(repo: &Repo, now: jiff::Timestamp) -> Result<Option<Order>> {
 
 /// Returns how the review of a new commit covers that of an earlier one: both have the same push target, and the new
 /// commit descends from the earlier one or amends it. A commit that cannot be read is not covered.
-fn covered(repo: &Repo, new: &Order, old: &Order) -> Option<Covered> {
-    let place = |order: &Order| order.push.as_ref().map(|p| (p.remote.clone(), p.reference.clone()));
-    if old.worktree != new.worktree || place(old) != place(new) {
+fn covered(repo: &Repo, new: &ReviewOrder, old: &ReviewOrder) -> Option<Covered> {
+    if old.worktree != new.worktree || push_target(old) != push_target(new) {
         return None;
     }
-    let parent = |commit: &str| repo.resolve(&format!("{commit}^")).ok();
     let from = if old.commit == new.commit {
         old.from.clone()
     } else {
         let (first, second) = (repo.resolve(&old.commit).ok()?, repo.resolve(&new.commit).ok()?);
         let is_ancestor = repo.merge_base(first, second).ok()? == Some(first);
-        let is_amended = old.branch.is_some() && old.branch == new.branch && parent(&old.commit) == parent(&new.commit);
+        let is_amended =
+            old.branch.is_some() && old.branch == new.branch && parent(repo, &old.commit) == parent(repo, &new.commit);
         match (is_ancestor, is_amended) {
             (true, _) if new.push.is_some() => None,
             // Without a parent commit, the range has no start: both commits are reviewed.
-            (true, _) => Some(old.from.clone().or_else(|| Some(parent(&old.commit)?.to_string()))?),
+            (true, _) => Some(old.from.clone().or_else(|| Some(parent(repo, &old.commit)?.to_string()))?),
             (false, true) => old.from.clone(),
             (false, false) => return None,
         }
     };
     Some(Covered { commit: old.commit.clone(), from })
+}
+
+/// Returns the remote and the reference that the branch of a commit is pushed to.
+fn push_target(order: &ReviewOrder) -> Option<(&str, &str)> {
+    order.push.as_ref().map(|p| (p.remote.as_str(), p.reference.as_str()))
+}
+
+/// Returns the first parent of a commit; `None` if it has none or cannot be read.
+fn parent(repo: &Repo, commit: &str) -> Option<ObjectId> {
+    repo.resolve(&format!("{commit}^")).ok()
 }
 
 /// Returns the first backend whose cost cannot be limited because its price is unknown, with the key to set.
@@ -383,9 +396,13 @@ pub fn unpriced(policy: &Policy, env: &Env, top: &Path) -> Option<String> {
 
 /// Returns the variables of a job: those of the hook, except the variables that git sets for hooks.
 fn inherited(env: &Env) -> Vec<(OsString, OsString)> {
-    let is_kept = |name: &str| !name.starts_with("GIT_") || KEPT_GIT.contains(&name);
     let kept = env.vars().filter(|(name, _)| is_kept(&name.to_string_lossy()));
     kept.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// Returns true if a job keeps the variable of the hook.
+fn is_kept(name: &str) -> bool {
+    !name.starts_with("GIT_") || KEPT_GIT.contains(&name)
 }
 
 /// Returns the name of a repository's folder. All worktrees of a repository share it.
@@ -397,6 +414,15 @@ fn name_of(repo: &Repo) -> String {
 
 fn absolute(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Returns a path as text.
+///
+/// # Errors
+///
+/// Usage: the path is not UTF-8.
+fn text_of(path: &Path) -> Result<String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| not_text(path))
 }
 
 fn not_text(path: &Path) -> Error {

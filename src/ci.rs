@@ -53,7 +53,7 @@ impl System {
 
 /// The kind of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EventKind {
     /// A pull or merge request.
     Request,
     /// A merge queue.
@@ -73,10 +73,10 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     pub system: System,
-    pub kind: Kind,
+    pub kind: EventKind,
     /// Display name: `pull request 12`.
     pub label: String,
-    pub change: Change,
+    pub change: EventChange,
     /// Number of the pull request.
     pub number: Option<u64>,
     /// Untrusted, at most 1 KiB.
@@ -99,7 +99,7 @@ pub struct Event {
 
 /// The two ends of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum EventChange {
     Between {
         head: End,
         base: End,
@@ -114,7 +114,7 @@ pub enum Change {
     Unknown(String),
 }
 
-impl Change {
+impl EventChange {
     /// Returns the change of a branch or tag against the default branch.
     fn topic(head: End, trunk: String, is_push: bool) -> Self {
         let may_be_empty = is_push.then(|| "the pushed commits are on the default branch already".to_owned());
@@ -163,7 +163,7 @@ pub fn unnamed(why: &str) -> Error {
 }
 
 impl Event {
-    fn new(system: System, kind: Kind, label: impl Into<String>, change: Change) -> Self {
+    fn new(system: System, kind: EventKind, label: impl Into<String>, change: EventChange) -> Self {
         Self {
             system,
             kind,
@@ -186,24 +186,23 @@ impl Event {
     /// # Errors
     /// Usage: neither the event nor the caller names them.
     pub fn ends(&self, head: Option<&str>, base: Option<&str>, fetching: Fetching) -> Result<Ends> {
-        let rev = |r: &str| End::Rev(r.to_owned());
         let label = format!("{} ({})", self.label, self.system.name());
         let (head, base, instead, may_be_empty) = match (&self.change, head, base) {
             (_, Some(head), Some(base)) => (rev(head), rev(base), None, None),
-            (Change::Between { base, instead, .. }, Some(head), None) => {
+            (EventChange::Between { base, instead, .. }, Some(head), None) => {
                 (rev(head), base.clone(), instead.clone(), None)
             }
-            (Change::Between { head, .. }, None, Some(base)) => (head.clone(), rev(base), None, None),
-            (Change::Between { head, base, instead, may_be_empty }, None, None) => {
+            (EventChange::Between { head, .. }, None, Some(base)) => (head.clone(), rev(base), None, None),
+            (EventChange::Between { head, base, instead, may_be_empty }, None, None) => {
                 (head.clone(), base.clone(), instead.clone(), may_be_empty.clone())
             }
             // Such a job has only the checked-out commit.
             (_, None, Some(base)) => (rev("HEAD"), rev(base), None, None),
-            (Change::Unknown(why), _, None) => return Err(unnamed(why)),
-            (Change::Deleted(name), _, None) => return Err(unnamed(&format!("{name} is deleted"))),
+            (EventChange::Unknown(why), _, None) => return Err(unnamed(why)),
+            (EventChange::Deleted(name), _, None) => return Err(unnamed(&format!("{name} is deleted"))),
         };
         Ok(Ends {
-            is_pull: self.kind == Kind::Request,
+            is_pull: self.kind == EventKind::Request,
             label,
             head,
             base,
@@ -223,22 +222,30 @@ impl Event {
     }
 }
 
+/// Returns the end of a change that the caller names.
+fn rev(text: &str) -> End {
+    End::Rev(text.to_owned())
+}
+
 /// Reads an event file.
 fn read(path: &Path) -> Result<Vec<u8>> {
     let shown = path.display();
-    let failed =
-        |e: &std::io::Error| Error::usage(format!("the event {shown} cannot be read")).caused_by(e).hint(FLAGS);
-    let meta = std::fs::metadata(path).map_err(|e| failed(&e))?;
+    let meta = std::fs::metadata(path).map_err(|e| unreadable(path, &e))?;
     if !meta.is_file() {
         return Err(Error::usage(format!("the event {shown} is not a file")).hint(FLAGS));
     }
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(|e| failed(&e))?;
-    file.take(MAX_EVENT + 1).read_to_end(&mut bytes).map_err(|e| failed(&e))?;
+    let file = std::fs::File::open(path).map_err(|e| unreadable(path, &e))?;
+    file.take(MAX_EVENT + 1).read_to_end(&mut bytes).map_err(|e| unreadable(path, &e))?;
     if bytes.len() as u64 > MAX_EVENT {
         return Err(Error::usage(format!("the event {shown} is larger than {} MiB", MAX_EVENT >> 20)).hint(FLAGS));
     }
     Ok(bytes)
+}
+
+/// Returns the error for an event file that cannot be read.
+fn unreadable(path: &Path, e: &std::io::Error) -> Error {
+    Error::usage(format!("the event {} cannot be read", path.display())).caused_by(e).hint(FLAGS)
 }
 
 /// Returns a full object ID that is not all zeros.

@@ -32,7 +32,7 @@ use crate::git::Repo;
 use crate::untrusted::Inert;
 use clap::{CommandFactory as _, Parser, Subcommand};
 use near_miss::Meant;
-use near_miss::grammar::{Grammar, Piece, Values};
+use near_miss::grammar::{CliPiece, Grammar, Values};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -44,7 +44,7 @@ pub struct Cli {
     #[command(flatten)]
     pub global: Global,
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 /// Heading of the options of every subcommand.
@@ -79,34 +79,34 @@ pub enum ColorChoice {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+enum CliCommand {
     /// Review a change
     ///
     /// Without a command, reviews the staged changes. If nothing is staged, reviews all changes since the merge base with
     /// the upstream or default branch, including the worktree and untracked files.
-    Review(Box<review::Args>),
+    Review(Box<review::ReviewArgs>),
     /// List open pull requests
-    Pr(pr::Args),
+    Pr(pr::PrArgs),
     /// Publish a stored review of a pull request
-    Post(post::Args),
+    Post(post::PostArgs),
     /// Run the rules on a branch, and accept a signed receipt in place of model requests
     VerifyReceipt(Box<review::Verify>),
     /// Write a policy file, and offer git hooks and a CI file
-    Init(init::Args),
+    Init(init::InitArgs),
     /// Install or remove git hooks
-    InstallHooks(hooks::Args),
+    InstallHooks(hooks::InstallHooksArgs),
     /// Check, show, test and trust the policy
-    Policy(policy::Args),
+    Policy(policy::PolicyArgs),
     /// Check that the gate works on this machine
-    Doctor(doctor::Args),
+    Doctor(doctor::DoctorArgs),
     /// List, explain, write and test rules
-    Rules(rules::Args),
+    Rules(rules::RulesArgs),
     /// List, show, verify and remove stored reviews
-    History(history::Args),
+    History(history::HistoryArgs),
     /// Close a stored review
-    Complete(complete::Args),
+    Complete(complete::CompleteArgs),
     /// Decide on the findings of a stored review, full-screen
-    Triage(triage::Args),
+    Triage(triage::TriageArgs),
     /// List the findings of a stored review with the decisions on them
     Findings(decide::Findings),
     /// Accept findings: they are right and will be fixed
@@ -118,18 +118,18 @@ enum Command {
     /// Record decisions that an agent proposed
     Confirm(decide::Confirm),
     /// Show reviews in the background
-    Status(status::Args),
+    Status(status::StatusArgs),
     /// Review what waits in the background
     #[command(hide = true, name = crate::background::COMMAND)]
-    BackgroundJob(background::Job),
+    BackgroundJob(background::JobArgs),
     /// Write the replacements of findings into the worktree
-    Apply(apply::Args),
+    Apply(apply::ApplyArgs),
     /// Let a model fix findings, verify the result, and apply it
-    Fix(Box<fix::Args>),
+    Fix(Box<fix::FixArgs>),
     /// Adopt the gate on code that has findings
-    Baseline(baseline::Args),
+    Baseline(baseline::BaselineArgs),
     /// Serve coding agents over the Model Context Protocol
-    ServeMcp(serve::Args),
+    ServeMcp(serve::ServeArgs),
     /// Print a completion script
     Completions(generate::Completions),
     /// Print the manual page
@@ -199,32 +199,32 @@ fn run(cli: Cli) -> Result<ExitStatus, Error> {
     crate::log::start(&env, cli.global.verbose)?;
     let context = Context { env, global: cli.global, dir };
     match cli.command {
-        Command::Review(args) => review::run(&context, &args),
-        Command::Pr(args) => pr::run(&context, &args),
-        Command::Post(args) => post::run(&context, &args),
-        Command::VerifyReceipt(args) => review::verify(&context, *args),
-        Command::Init(args) => init::run(&context, &args),
-        Command::InstallHooks(args) => hooks::run(&context, &args),
-        Command::Policy(args) => policy::run(&context, &args),
-        Command::Doctor(args) => doctor::run(&context, &args),
-        Command::Rules(args) => rules::run(&context, &args),
-        Command::History(args) => history::run(&context, &args),
-        Command::Complete(args) => complete::run(&context, &args),
-        Command::Triage(args) => triage::run(&context, &args),
-        Command::Findings(args) => decide::findings(&context, &args),
-        Command::Accept(args) => decide::accept(&context, &args),
-        Command::Reject(args) => decide::reject(&context, &args),
-        Command::Defer(args) => decide::defer(&context, &args),
-        Command::Confirm(args) => decide::confirm(&context, &args),
-        Command::Status(args) => status::run(&context, &args),
-        Command::BackgroundJob(args) => background::job(&context, &args),
-        Command::Apply(args) => apply::run(&context, &args),
-        Command::Fix(args) => fix::run(&context, &args),
-        Command::Baseline(args) => baseline::run(&context, &args),
-        Command::ServeMcp(args) => serve::run(&context, &args),
-        Command::Completions(args) => generate::completions(&args),
-        Command::Man => generate::man(),
-        Command::Menu => menu::run(&context),
+        CliCommand::Review(args) => review::run(&context, &args),
+        CliCommand::Pr(args) => pr::run(&context, &args),
+        CliCommand::Post(args) => post::run(&context, &args),
+        CliCommand::VerifyReceipt(args) => review::verify(&context, *args),
+        CliCommand::Init(args) => init::run(&context, &args),
+        CliCommand::InstallHooks(args) => hooks::run(&context, &args),
+        CliCommand::Policy(args) => policy::run(&context, &args),
+        CliCommand::Doctor(args) => doctor::run(&context, &args),
+        CliCommand::Rules(args) => rules::run(&context, &args),
+        CliCommand::History(args) => history::run(&context, &args),
+        CliCommand::Complete(args) => complete::run(&context, &args),
+        CliCommand::Triage(args) => triage::run(&context, &args),
+        CliCommand::Findings(args) => decide::findings(&context, &args),
+        CliCommand::Accept(args) => decide::accept(&context, &args),
+        CliCommand::Reject(args) => decide::reject(&context, &args),
+        CliCommand::Defer(args) => decide::defer(&context, &args),
+        CliCommand::Confirm(args) => decide::confirm(&context, &args),
+        CliCommand::Status(args) => status::run(&context, &args),
+        CliCommand::BackgroundJob(args) => background::job(&context, &args),
+        CliCommand::Apply(args) => apply::run(&context, &args),
+        CliCommand::Fix(args) => fix::run(&context, &args),
+        CliCommand::Baseline(args) => baseline::run(&context, &args),
+        CliCommand::ServeMcp(args) => serve::run(&context, &args),
+        CliCommand::Completions(args) => generate::completions(&args),
+        CliCommand::Man => generate::man(),
+        CliCommand::Menu => menu::run(&context),
     }
 }
 
@@ -264,12 +264,16 @@ fn refuse(e: &clap::Error) -> ExitStatus {
 /// Returns the hints, one line each, with line ends.
 fn hints(meant: &Meant) -> String {
     if let [others @ .., last] = &meant.owners[..] {
-        let command = |name: &String| format!("`claude-reviewer {name}`");
-        let first: Vec<_> = others.iter().map(command).collect();
+        let first: Vec<_> = others.iter().map(|name| quoted_command(name)).collect();
         let and = if first.is_empty() { "" } else { " and " };
-        return format!("hint: this is an option of {}{and}{}\n", first.join(", "), command(last));
+        return format!("hint: this is an option of {}{and}{}\n", first.join(", "), quoted_command(last));
     }
     meant.commands.iter().map(|command| format!("hint: {command}\n")).collect()
+}
+
+/// Returns a command of the program in backquotes.
+fn quoted_command(name: &str) -> String {
+    format!("`claude-reviewer {name}`")
 }
 
 /// Finds what the user likely meant.
@@ -287,20 +291,20 @@ fn meant(e: &clap::Error, args: &[String]) -> Meant {
     let args = args.get(1..).unwrap_or_default();
     let grammar = Grammar::of(&Cli::command());
     let chosen = grammar.pieces(args, |_| Values::None).into_iter().find_map(|piece| match piece {
-        Piece::Option { name, value, .. } if name == "-C" => value,
+        CliPiece::Option { name, value, .. } if name == "-C" => value,
         _ => None,
     });
     let dir = chosen.map_or_else(|| env.dir.clone(), |d| env.dir.join(d));
-    near_miss::meant(&grammar, args, refused, &Folder { dir, env })
+    near_miss::meant(&grammar, args, refused, &WorkingFolder { dir, env })
 }
 
 /// The directory in which the program runs.
-struct Folder {
+struct WorkingFolder {
     dir: PathBuf,
     env: Env,
 }
 
-impl near_miss::Surroundings for Folder {
+impl near_miss::DirectoryQueries for WorkingFolder {
     fn dir(&self) -> &Path {
         &self.dir
     }
@@ -327,19 +331,18 @@ fn is_review(args: &[OsString]) -> bool {
     let args: Vec<String> = args.iter().skip(1).map(|a| a.to_string_lossy().into_owned()).collect();
     let pieces = Grammar::of(&Cli::command()).pieces(&args, |_| Values::None);
     let first = pieces.iter().find_map(|piece| match piece {
-        Piece::Word(word) => Some(word.as_str()),
-        Piece::Option { .. } => None,
+        CliPiece::Word(word) => Some(word.as_str()),
+        CliPiece::Option { .. } => None,
     });
     first == Some("review")
 }
 
 /// The only place that prints errors. The objects in a message are untrusted: their control characters are escaped.
 fn print_error(e: &Error) {
-    let mut text = String::new();
-    let mut line = |kind: &str, what: &str| text.push_str(&format!("{kind}: {}\n", Inert::new(what)));
-    line("error", &e.message);
-    e.causes.iter().for_each(|c| line("caused by", c));
-    e.hints.iter().for_each(|h| line("hint", h));
+    let causes = e.causes.iter().map(|cause| ("caused by", cause));
+    let hints = e.hints.iter().map(|hint| ("hint", hint));
+    let lines = std::iter::once(("error", &e.message)).chain(causes).chain(hints);
+    let text: String = lines.map(|(kind, what)| format!("{kind}: {}\n", Inert::new(what))).collect();
     use std::io::Write as _;
     // A failure to write to standard error cannot be reported.
     let _ = std::io::stderr().write_all(text.as_bytes());

@@ -16,9 +16,9 @@ mod ticket;
 mod web;
 
 pub use allow::{Allowed, projects_of};
-pub use gather::{Gathered, Job, gather, recall};
+pub use gather::{GatherJob, Gathered, gather, recall};
 pub use quote::Quotes;
-pub use reference::{Home, Reference, Texts};
+pub use reference::{ChangeTexts, Home, Reference};
 pub use server::{Probe, probe};
 pub use ticket::Ticket;
 
@@ -31,7 +31,7 @@ use std::time::Instant;
 
 /// A ticket or page that was read for a change. All text is redacted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Item {
+pub struct GatheredItem {
     /// The name in citations: `PROJ-12`, `#12`, `page 123`.
     pub reference: String,
     pub title: String,
@@ -45,7 +45,7 @@ pub struct Item {
     pub text: String,
 }
 
-impl Item {
+impl GatheredItem {
     /// Returns true if models saw a text that is unknown here, as in a stored review.
     pub fn is_unknown(&self) -> bool {
         self.text.is_empty() && self.digest != gather::digest(&self.title, "")
@@ -58,12 +58,12 @@ pub trait Trackers: Debug + Sync {
     ///
     /// # Errors
     /// A lowercase fragment: why the forge cannot be contacted.
-    fn open(&self, desk: &Desk<'_>) -> Result<Option<Box<dyn Tracker>>, String>;
+    fn open(&self, desk: &TrackerDesk<'_>) -> Result<Option<Box<dyn Tracker>>, String>;
 }
 
 /// The environment in which a tracker is opened.
 #[derive(Clone, Copy, Debug)]
-pub struct Desk<'a> {
+pub struct TrackerDesk<'a> {
     /// The policy that governs the review.
     pub policy: &'a ForgePolicy,
     pub env: &'a Env,

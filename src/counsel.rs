@@ -18,7 +18,8 @@ use crate::request::{Authority, CacheUse, Depth, Input, ReviewRequest, Source};
 use crate::review::{self, Consultation, Review, World};
 use crate::rules::RuleSet;
 use crate::wire::counsel::{
-    COUNSEL_VERSION, Conduct, ErrorKind, Outcome, ProposalCheck, ProposalIssue, Quotation, Resolution, Side,
+    COUNSEL_VERSION, Conduct, ErrorKind, ProposalCheck, ProposalIssue, QuestionOutcome, Quotation, Resolution,
+    RightParty,
 };
 use plain::Flaw;
 use std::path::{Path, PathBuf};
@@ -103,7 +104,7 @@ pub fn validate_proposal(ask: &CounselAsk, proposal: &Path, world: &World<'_>) -
         let valid = if sound { None } else { Some(false) };
         let summary = match (valid, conduct.outcome) {
             (Some(_), _) => format!("Not valid: {}; no model checked it.", count(issues.len(), "issue")),
-            (None, Outcome::Cancelled) => "Unknown: the check was cancelled.".to_owned(),
+            (None, QuestionOutcome::Cancelled) => "Unknown: the check was cancelled.".to_owned(),
             (None, outcome) => format!(
                 "Unknown: the checks that need no model found no error, and no model \
                  answered. {}",
@@ -183,15 +184,16 @@ pub fn resolve_conflict(ask: &CounselAsk, dispute: &Dispute, world: &World<'_>) 
         .collect();
     let reasoning = masked(rules, &said.reasoning);
     let supported = quotes.iter().any(|q| q.verified);
-    let side = if said.side == "judge" { Side::Judge } else { Side::FloorManager };
+    let side = if said.side == "judge" { RightParty::Judge } else { RightParty::FloorManager };
     if !supported {
         let why = "the answer quotes no text of the documents";
         conduct.error = Some(why.to_owned());
         conduct.error_kind = Some(ErrorKind::Unproven);
-        (conduct.outcome, conduct.status, conduct.retryable) = (Outcome::Incomplete, Outcome::Incomplete, true);
+        (conduct.outcome, conduct.status, conduct.retryable) =
+            (QuestionOutcome::Incomplete, QuestionOutcome::Incomplete, true);
         return Ok(Resolution { quotes, ..undecided(conduct, &reasoning) });
     }
-    let name = if side == Side::Judge { "the judge" } else { "the floor manager" };
+    let name = if side == RightParty::Judge { "the judge" } else { "the floor manager" };
     let summary = format!("{} is right according to the documents.", capitalized(name));
     Ok(Resolution {
         schema_version: COUNSEL_VERSION,
@@ -222,10 +224,9 @@ pub fn security_audit(ask: &CounselAsk, files: &[PathBuf], dir: Option<&Path>, w
     }
     let mut inputs: Vec<Input> = Vec::new();
     for file in files {
-        let refused = |why: &str| Error::usage(format!("{}: {why}", file.display()));
-        let (full, _) = context::locate(file, &dir, &ask.root).map_err(|why| refused(&why))?;
+        let (full, _) = context::locate(file, &dir, &ask.root).map_err(|why| not_audited(file, &why))?;
         if !full.is_file() {
-            return Err(refused("not a regular file"));
+            return Err(not_audited(file, "not a regular file"));
         }
         let below = ask.root.canonicalize().ok().and_then(|root| full.strip_prefix(root).ok().map(Path::to_owned));
         let input = Input::File(below.unwrap_or(full));
@@ -239,6 +240,11 @@ pub fn security_audit(ask: &CounselAsk, files: &[PathBuf], dir: Option<&Path>, w
     request.overrides.depth = Some(Depth::Thorough);
     request.is_audit = true;
     review::run(&request, world)
+}
+
+/// Returns the error about a file that is not audited.
+fn not_audited(file: &Path, why: &str) -> Error {
+    Error::usage(format!("{}: {why}", file.display()))
 }
 
 /// Returns the question whether a proposal is complete.
@@ -265,8 +271,12 @@ fn conflict_question(exhibits: Vec<(&'static str, Document)>) -> Question<form::
 
 /// Returns true if a folder equals another one or lies below it.
 fn inside(dir: &Path, root: &Path) -> bool {
-    let real = |p: &Path| p.canonicalize().ok().filter(|p| p.is_dir());
-    matches!((real(dir), real(root)), (Some(dir), Some(root)) if dir.starts_with(&root))
+    matches!((real_folder(dir), real_folder(root)), (Some(dir), Some(root)) if dir.starts_with(&root))
+}
+
+/// Returns the canonical path of a folder; `None` if there is no such folder.
+fn real_folder(path: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok().filter(|p| p.is_dir())
 }
 
 fn checked(valid: Option<bool>, issues: Vec<ProposalIssue>, summary: String, conduct: Conduct) -> ProposalCheck {
@@ -289,11 +299,11 @@ fn undecided(conduct: Conduct, reasoning: &str) -> Resolution {
 /// Returns the result for a document that cannot be used.
 fn refused(file: &Path, why: &str, rules: &RuleSet, started: Instant) -> Conduct {
     let name = redact::name(rules, file.as_os_str().as_encoded_bytes());
-    unasked(Outcome::Error, ErrorKind::Unusable, format!("{name} cannot be used: {why}"), started)
+    unasked(QuestionOutcome::Error, ErrorKind::Unusable, format!("{name} cannot be used: {why}"), started)
 }
 
 /// Returns the result of a question that was not sent.
-fn unasked(outcome: Outcome, kind: ErrorKind, error: String, started: Instant) -> Conduct {
+fn unasked(outcome: QuestionOutcome, kind: ErrorKind, error: String, started: Instant) -> Conduct {
     Conduct {
         outcome,
         status: outcome,
@@ -315,7 +325,7 @@ fn unasked(outcome: Outcome, kind: ErrorKind, error: String, started: Instant) -
 fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant) -> (Option<(String, T)>, Conduct) {
     let Some(consulted) = consulted else {
         let why = "no backend is configured: set review.backends in the policy".to_owned();
-        return (None, unasked(Outcome::Incomplete, ErrorKind::Setup, why, started));
+        return (None, unasked(QuestionOutcome::Incomplete, ErrorKind::Setup, why, started));
     };
     let Consulted { answer, failed, setbacks, usage, timed_out, stopped, drafts: _, refused_edits: _ } = consulted;
     let mut spent = Spent::default();
@@ -324,9 +334,9 @@ fn conduct<T>(consulted: Option<Consulted<T>>, rules: &RuleSet, started: Instant
     let model = usage.iter().find(|u| Some(&u.backend) == backend.as_ref()).map(|u| u.model.clone());
     let failed: Vec<String> = failed.iter().map(|f| masked(rules, f)).collect();
     let outcome = match (&answer, stopped) {
-        (Some(_), _) => Outcome::Reviewed,
-        (None, true) => Outcome::Cancelled,
-        (None, false) => Outcome::Incomplete,
+        (Some(_), _) => QuestionOutcome::Reviewed,
+        (None, true) => QuestionOutcome::Cancelled,
+        (None, false) => QuestionOutcome::Incomplete,
     };
     let has_answer = answer.is_some();
     let again = Retry::of(&setbacks);

@@ -364,7 +364,7 @@ impl fmt::Display for Undecoded {
 pub struct Text {
     pub(in crate::diff) bytes: Vec<u8>,
     /// Runs of consecutive lines, ordered by line and by byte. A whole file is one run that starts at line 1.
-    pub(in crate::diff) runs: Vec<Run>,
+    pub(in crate::diff) runs: Vec<TextRun>,
     /// The text is the whole file.
     pub(in crate::diff) complete: bool,
     /// Start of every [`STRIDE`]th line of each run; computed on first use.
@@ -380,7 +380,7 @@ const STRIDE: usize = 64;
 
 /// Consecutive lines of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::diff) struct Run {
+pub(in crate::diff) struct TextRun {
     /// 1-based number of the first line.
     pub(in crate::diff) first: u32,
     pub(in crate::diff) bytes: Range<usize>,
@@ -389,26 +389,26 @@ pub(in crate::diff) struct Run {
 /// A group of edits with the unchanged lines around them, as in a unified diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunk {
-    pub old: Lines,
-    pub new: Lines,
+    pub old: LineRange,
+    pub new: LineRange,
     /// The edits, in order; they do not touch each other.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<LineEdit>,
     /// The text after the second `@@`, if the source has one.
     pub section: Vec<u8>,
 }
 
 /// A position at which lines were replaced, added or removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct LineEdit {
     /// Removed lines; may be empty.
-    pub old: Lines,
+    pub old: LineRange,
     /// Added lines; may be empty.
-    pub new: Lines,
+    pub new: LineRange,
 }
 
 /// A range of lines of one text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lines {
+pub struct LineRange {
     /// 1-based number of the first line. For an empty range, the number of the line after it.
     pub start: u32,
     pub count: u32,
@@ -418,7 +418,7 @@ pub struct Lines {
 
 /// Consecutive lines with the number of the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block<'a> {
+pub struct LineBlock<'a> {
     pub first: LineNo,
     /// The lines with their line ends; the last one may lack it.
     pub text: &'a [u8],
@@ -434,7 +434,7 @@ pub enum LineKind {
 
 /// A line of a hunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct HunkLine<'a> {
     pub kind: LineKind,
     pub old: Option<LineNo>,
     pub new: Option<LineNo>,
@@ -450,7 +450,7 @@ impl Text {
 
     /// Creates the text of a whole file.
     pub(in crate::diff) fn of_file(bytes: Vec<u8>) -> Self {
-        let runs = vec![Run { first: 1, bytes: 0..bytes.len() }];
+        let runs = vec![TextRun { first: 1, bytes: 0..bytes.len() }];
         Self { bytes, runs, complete: true, ..Self::default() }
     }
 
@@ -477,7 +477,7 @@ impl Text {
         (!rest.is_empty()).then(|| trim_line_end(&rest[..line_len(rest)]))
     }
 
-    fn every_stride(&self, run: &Run) -> Vec<usize> {
+    fn every_stride(&self, run: &TextRun) -> Vec<usize> {
         let ends = memchr::memchr_iter(b'\n', &self.bytes[run.bytes.clone()]);
         let starts = ends.map(|i| run.bytes.start + i + 1);
         std::iter::once(run.bytes.start).chain(starts.skip(STRIDE - 1).step_by(STRIDE)).collect()
@@ -492,7 +492,7 @@ impl Text {
     }
 
     /// Returns the bytes of a range of lines.
-    pub fn slice(&self, lines: &Lines) -> &[u8] {
+    pub fn slice(&self, lines: &LineRange) -> &[u8] {
         &self.bytes[lines.bytes.clone()]
     }
 
@@ -508,28 +508,33 @@ impl Text {
     }
 }
 
-impl Lines {
+impl LineRange {
     /// Returns the number of bytes of the lines.
     pub fn size(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Returns the 0-based range of the lines.
+    fn indexes(&self) -> Range<u32> {
+        self.start - 1..self.start - 1 + self.count
     }
 }
 
 impl Hunk {
     fn reversed(&self) -> Self {
-        let edits = self.edits.iter().map(|edit| Edit { old: edit.new.clone(), new: edit.old.clone() }).collect();
+        let edits = self.edits.iter().map(|edit| LineEdit { old: edit.new.clone(), new: edit.old.clone() }).collect();
         Self { old: self.new.clone(), new: self.old.clone(), edits, section: self.section.clone() }
     }
 }
 
 impl TextChange {
     /// Returns the runs of consecutive added lines, from top to bottom.
-    pub fn added(&self) -> impl Iterator<Item = Block<'_>> {
+    pub fn added(&self) -> impl Iterator<Item = LineBlock<'_>> {
         self.blocks(|e| &e.new, &self.new)
     }
 
     /// Returns the runs of consecutive removed lines, from top to bottom, numbered on the old side.
-    pub fn removed(&self) -> impl Iterator<Item = Block<'_>> {
+    pub fn removed(&self) -> impl Iterator<Item = LineBlock<'_>> {
         self.blocks(|e| &e.old, &self.old)
     }
 
@@ -550,11 +555,15 @@ impl TextChange {
         LineNo::new(new.get() - (edit.new.start + edit.new.count) + edit.old.start + edit.old.count)
     }
 
-    fn blocks<'a>(&'a self, side: impl Fn(&Edit) -> &Lines + 'a, text: &'a Text) -> impl Iterator<Item = Block<'a>> {
+    fn blocks<'a>(
+        &'a self,
+        side: impl Fn(&LineEdit) -> &LineRange + 'a,
+        text: &'a Text,
+    ) -> impl Iterator<Item = LineBlock<'a>> {
         self.hunks.iter().flat_map(|h| &h.edits).filter_map(move |e| {
             let lines = side(e);
             let first = LineNo::new(lines.start)?;
-            (lines.count > 0).then(|| Block { first, text: text.slice(lines) })
+            (lines.count > 0).then(|| LineBlock { first, text: text.slice(lines) })
         })
     }
 
@@ -583,7 +592,7 @@ impl TextChange {
 pub struct HunkLines<'a> {
     change: &'a TextChange,
     hunk: &'a Hunk,
-    edits: std::slice::Iter<'a, Edit>,
+    edits: std::slice::Iter<'a, LineEdit>,
     /// The rest of the current edit: the context before it, its removed lines, its added lines.
     parts: [(LineKind, &'a [u8]); 3],
     /// Position on the new side at which the next context starts.
@@ -597,10 +606,10 @@ impl<'a> HunkLines<'a> {
     /// Loads the next edit, or the context after the last one; returns false at the end.
     fn refill(&mut self) -> bool {
         let (change, none) = (self.change, (LineKind::Context, &[][..]));
-        let context = |range: Range<usize>| (LineKind::Context, &change.new.bytes[range]);
+        let text = &change.new.bytes;
         self.parts = match self.edits.next() {
             Some(edit) => {
-                let before = context(self.at..edit.new.bytes.start);
+                let before = (LineKind::Context, &text[self.at..edit.new.bytes.start]);
                 self.at = edit.new.bytes.end;
                 let removed = (LineKind::Removed, change.old.slice(&edit.old));
                 [before, removed, (LineKind::Added, change.new.slice(&edit.new))]
@@ -608,7 +617,7 @@ impl<'a> HunkLines<'a> {
             None if self.ended => return false,
             None => {
                 self.ended = true;
-                [context(self.at..self.hunk.new.bytes.end), none, none]
+                [(LineKind::Context, &text[self.at..self.hunk.new.bytes.end]), none, none]
             }
         };
         true
@@ -616,9 +625,9 @@ impl<'a> HunkLines<'a> {
 }
 
 impl<'a> Iterator for HunkLines<'a> {
-    type Item = Line<'a>;
+    type Item = HunkLine<'a>;
 
-    fn next(&mut self) -> Option<Line<'a>> {
+    fn next(&mut self) -> Option<HunkLine<'a>> {
         let part = loop {
             match self.parts.iter().position(|(_, rest)| !rest.is_empty()) {
                 Some(part) => break part,
@@ -633,7 +642,7 @@ impl<'a> Iterator for HunkLines<'a> {
         let new = (kind != LineKind::Removed).then_some(self.new).and_then(LineNo::new);
         self.old = self.old.saturating_add(u32::from(old.is_some()));
         self.new = self.new.saturating_add(u32::from(new.is_some()));
-        Some(Line { kind, old, new, text })
+        Some(HunkLine { kind, old, new, text })
     }
 }
 
@@ -673,9 +682,8 @@ pub fn is_text_name(path: &RepoPath) -> bool {
 /// Returns the line ranges of `old` and the ranges of `new` that replace them: 0-based and in order; one of a pair
 /// may be empty.
 pub fn replaced(old: &[u8], new: &[u8]) -> Vec<(Range<u32>, Range<u32>)> {
-    let range = |l: &Lines| l.start - 1..l.start - 1 + l.count;
     let hunks = hunks::between(old, new);
-    hunks.iter().flat_map(|h| &h.edits).map(|e| (range(&e.old), range(&e.new))).collect()
+    hunks.iter().flat_map(|h| &h.edits).map(|e| (e.old.indexes(), e.new.indexes())).collect()
 }
 
 #[cfg(test)]

@@ -13,9 +13,9 @@ mod occurrence;
 mod weaker;
 
 pub use digest::{Digest, forget, memory_text, of_all, remember};
-pub use file::{Problem, Sheet, parse, render};
+pub use file::{DispositionProblem, Sheet, parse, render};
 pub use memory::Memory;
-pub use occurrence::{Content, Occurrence};
+pub use occurrence::{DecidedContent, Occurrence};
 pub use weaker::weaker;
 
 use crate::finding::{Decision, Disposition, Finding, Severity};
@@ -33,7 +33,7 @@ pub const DEFERRED_DAYS: i64 = 90;
 
 /// A decision on one finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DecisionEntry {
     pub fingerprint: String,
     pub rule: String,
     /// Path in the form of reports.
@@ -54,7 +54,7 @@ pub struct Entry {
     pub expires: Option<Date>,
 }
 
-impl Entry {
+impl DecisionEntry {
     /// Returns true if the entry is sufficient: rejecting a critical finding needs a reason.
     fn is_enough(&self, finding: &Finding) -> bool {
         let needs_reason = self.decision == Decision::Rejected && finding.severity() == Severity::Critical;
@@ -66,8 +66,13 @@ impl Entry {
         self.rule.starts_with(CLAIM)
     }
 
+    /// Returns true if the entry rejects a claim of a model, and has not expired.
+    fn rejects_claim(&self, today: Date) -> bool {
+        self.decision == Decision::Rejected && self.is_claim() && !self.is_expired(today)
+    }
+
     /// Returns true if the entry is about this content, at this occurrence.
-    fn is_about(&self, content: &Content) -> bool {
+    fn is_about(&self, content: &DecidedContent) -> bool {
         self.occurrence == content.occurrence && self.digest.as_ref().is_some_and(|d| d.is_of(&content.text))
     }
 
@@ -88,17 +93,17 @@ impl Entry {
 
 /// The entries that a review uses.
 #[derive(Clone, Debug, Default)]
-pub struct Entries {
-    by_fingerprint: BTreeMap<String, Vec<Entry>>,
+pub struct DecisionEntries {
+    by_fingerprint: BTreeMap<String, Vec<DecisionEntry>>,
     /// Rules with an entry about one of several equal texts.
     repeated: BTreeSet<String>,
     /// Other versions of the file. A finding is dismissed only if each of them dismisses it too.
     also: Vec<Self>,
 }
 
-impl Entries {
+impl DecisionEntries {
     /// Merges the entries of several files.
-    pub fn new(all: impl IntoIterator<Item = Entry>) -> Self {
+    pub fn new(all: impl IntoIterator<Item = DecisionEntry>) -> Self {
         let mut out = Self::default();
         for entry in all {
             if entry.occurrence.total > 1 {
@@ -118,9 +123,13 @@ impl Entries {
 
     /// Returns the entries that dismiss findings and have no dismissing entry for the same finding in another
     /// version.
-    pub fn missing_from<'e>(&'e self, other: &'e Self) -> impl Iterator<Item = &'e Entry> {
-        let has = |e: &Entry| other.by_fingerprint.get(&e.fingerprint).is_some_and(|all| all.iter().any(sets_aside));
-        self.by_fingerprint.values().flatten().filter(move |e| sets_aside(e) && !has(e))
+    pub fn missing_from<'e>(&'e self, other: &'e Self) -> impl Iterator<Item = &'e DecisionEntry> {
+        self.by_fingerprint.values().flatten().filter(move |e| sets_aside(e) && !other.same(e).any(sets_aside))
+    }
+
+    /// Returns the entries with the fingerprint of another version's entry.
+    fn same(&self, other: &DecisionEntry) -> impl Iterator<Item = &DecisionEntry> {
+        self.by_fingerprint.get(&other.fingerprint).into_iter().flatten()
     }
 
     pub fn is_empty(&self) -> bool {
@@ -128,15 +137,12 @@ impl Entries {
     }
 
     /// Returns the entries that reject claims of models and have not expired, in the order of their fingerprints.
-    pub fn rejected_claims(&self, today: Date) -> impl Iterator<Item = &Entry> {
+    pub fn rejected_claims(&self, today: Date) -> impl Iterator<Item = &DecisionEntry> {
         self.by_fingerprint.values().flatten().filter(move |e| self.is_rejected_claim(e, today))
     }
 
-    fn is_rejected_claim(&self, e: &Entry, today: Date) -> bool {
-        let rejects = |e: &Entry| e.decision == Decision::Rejected && e.is_claim() && !e.is_expired(today);
-        let is_agreed =
-            |other: &Self| other.by_fingerprint.get(&e.fingerprint).is_some_and(|all| all.iter().any(rejects));
-        rejects(e) && self.also.iter().all(is_agreed)
+    fn is_rejected_claim(&self, e: &DecisionEntry, today: Date) -> bool {
+        e.rejects_claim(today) && self.also.iter().all(|other| other.same(e).any(|e| e.rejects_claim(today)))
     }
 
     /// Returns true if an entry may apply to the finding. The lines decide whether it does.
@@ -146,25 +152,26 @@ impl Entries {
 
     /// Returns the decision that applies to a finding: that of the newest unexpired entry about this content.
     /// `content` is the content of the finding; `None` for the whole change.
-    pub fn of(&self, finding: &Finding, content: Option<&Content>, today: Date) -> Option<Disposition> {
-        self.entry(finding, content, today).map(Entry::disposition)
+    pub fn of(&self, finding: &Finding, content: Option<&DecidedContent>, today: Date) -> Option<Disposition> {
+        self.entry(finding, content, today).map(DecisionEntry::disposition)
     }
 
     /// Returns the entry of the decision that [`Self::of`] returns.
-    pub fn entry(&self, finding: &Finding, content: Option<&Content>, today: Date) -> Option<&Entry> {
+    pub fn entry(&self, finding: &Finding, content: Option<&DecidedContent>, today: Date) -> Option<&DecisionEntry> {
         let entries = self.holding(finding, content, today);
         let entry = entries.into_iter().min_by_key(|e| e.expires.unwrap_or(Date::MAX))?;
-        let is_agreed = |other: &Self| other.sets_aside(finding, content, today);
-        (!entry.decision.sets_aside() || self.also.iter().all(is_agreed)).then_some(entry)
+        let counts =
+            !entry.decision.sets_aside() || self.also.iter().all(|other| other.sets_aside(finding, content, today));
+        counts.then_some(entry)
     }
 
-    fn sets_aside(&self, finding: &Finding, content: Option<&Content>, today: Date) -> bool {
+    fn sets_aside(&self, finding: &Finding, content: Option<&DecidedContent>, today: Date) -> bool {
         self.entry(finding, content, today).is_some_and(|e| e.decision.sets_aside())
     }
 
     /// Returns the entries of the decision that applies to a finding: one, or one for each copy of a text of which
     /// the file has fewer copies now.
-    pub fn holding(&self, finding: &Finding, content: Option<&Content>, today: Date) -> Vec<&Entry> {
+    pub fn holding(&self, finding: &Finding, content: Option<&DecidedContent>, today: Date) -> Vec<&DecisionEntry> {
         let mut valid = self.candidates(finding);
         valid.retain(|e| e.rule == finding.rule_id() && !e.is_expired(today) && e.is_enough(finding));
         // An entry with a future date could always be the newest, so it counts as the oldest.
@@ -181,7 +188,7 @@ impl Entries {
     }
 
     /// Computes the digests that [`Self::of`] compares for findings, on all cores. A digest takes milliseconds.
-    pub fn prepare(&self, findings: &[(&Finding, &Content)], today: Date) {
+    pub fn prepare(&self, findings: &[(&Finding, &DecidedContent)], today: Date) {
         let mut wanted = Vec::new();
         for all in std::iter::once(self).chain(&self.also) {
             for (finding, content) in findings {
@@ -193,21 +200,22 @@ impl Entries {
     }
 
     /// Returns the digests of the entries that are compared for a finding.
-    fn compared(&self, finding: &Finding, content: &Content, today: Date) -> Vec<&Digest> {
+    fn compared(&self, finding: &Finding, content: &DecidedContent, today: Date) -> Vec<&Digest> {
         let mut valid = self.candidates(finding);
         valid.retain(|e| e.rule == finding.rule_id() && !e.is_expired(today) && e.is_enough(finding));
-        let is_here = |e: &&&Entry| e.occurrence == content.occurrence;
-        let is_of_more = |e: &&&Entry| e.occurrence.total > content.occurrence.total;
-        let has_one = valid.iter().any(|e| e.occurrence == content.occurrence);
-        let compared = valid.iter().filter(|e| if has_one { is_here(e) } else { is_of_more(e) });
-        compared.filter_map(|e| e.digest.as_ref()).collect()
+        if valid.iter().any(|e| e.occurrence == content.occurrence) {
+            valid.retain(|e| e.occurrence == content.occurrence);
+        } else {
+            valid.retain(|e| e.occurrence.total > content.occurrence.total);
+        }
+        valid.into_iter().filter_map(|e| e.digest.as_ref()).collect()
     }
 
     /// Returns the entries that may be about a finding: those with its fingerprint, and those about one of several
     /// equal texts, because the ordinal in their fingerprints differs from change to change.
-    fn candidates(&self, finding: &Finding) -> Vec<&Entry> {
+    fn candidates(&self, finding: &Finding) -> Vec<&DecisionEntry> {
         let own = finding.fingerprint().as_str();
-        let mut all: Vec<&Entry> = self.by_fingerprint.get(own).into_iter().flatten().collect();
+        let mut all: Vec<&DecisionEntry> = self.by_fingerprint.get(own).into_iter().flatten().collect();
         if self.repeated.contains(finding.rule_id()) {
             let others = finding.fingerprints().filter(|f| f.as_str() != own);
             let entries = others.flat_map(|f| self.by_fingerprint.get(f.as_str()).into_iter().flatten());
@@ -220,8 +228,8 @@ impl Entries {
 /// Returns the entries about a text of which the file has fewer copies than at the time of the decision. It is
 /// unknown which copies are left, so all of them must have the same kind of decision. `valid` is ordered from newest
 /// to oldest.
-fn of_every_copy<'e>(valid: &[&'e Entry], content: &Content) -> Vec<&'e Entry> {
-    let mut by_total: BTreeMap<u32, BTreeMap<u32, &'e Entry>> = BTreeMap::new();
+fn of_every_copy<'e>(valid: &[&'e DecisionEntry], content: &DecidedContent) -> Vec<&'e DecisionEntry> {
+    let mut by_total: BTreeMap<u32, BTreeMap<u32, &'e DecisionEntry>> = BTreeMap::new();
     for entry in valid.iter().filter(|e| e.occurrence.total > content.occurrence.total) {
         let is_of = entry.digest.as_ref().is_some_and(|d| d.is_of(&content.text));
         if is_of {
@@ -233,17 +241,17 @@ fn of_every_copy<'e>(valid: &[&'e Entry], content: &Content) -> Vec<&'e Entry> {
 }
 
 /// Returns true if every copy has a decision, and either all of them dismiss findings or none does.
-fn is_decided(total: u32, copies: &BTreeMap<u32, &Entry>) -> bool {
+fn is_decided(total: u32, copies: &BTreeMap<u32, &DecisionEntry>) -> bool {
     let aside = copies.values().filter(|e| e.decision.sets_aside()).count();
     copies.len() == total as usize && (aside == 0 || aside == copies.len())
 }
 
-fn sets_aside(entry: &Entry) -> bool {
+fn sets_aside(entry: &DecisionEntry) -> bool {
     entry.decision.sets_aside()
 }
 
 /// Adds an entry to a file. It replaces the entries of the same finding.
-pub fn put(entries: &mut Vec<Entry>, entry: Entry) {
+pub fn put(entries: &mut Vec<DecisionEntry>, entry: DecisionEntry) {
     entries.retain(|e| e.fingerprint != entry.fingerprint);
     entries.push(entry);
 }

@@ -43,7 +43,7 @@ pub struct Patient<'a> {
 
 /// The state of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum CheckState {
     Good,
     /// Information only.
     Told,
@@ -55,10 +55,10 @@ pub enum State {
 
 /// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
+pub struct DoctorCheck {
     /// Name such as `key` or `model`.
     pub name: &'static str,
-    pub state: State,
+    pub state: CheckState,
     /// May contain untrusted text.
     pub text: String,
     /// How to fix the problem.
@@ -67,19 +67,19 @@ pub struct Check {
 
 /// Related checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
+pub struct CheckSection {
     /// Title such as `policy` or `backend claude`.
     pub title: String,
-    pub checks: Vec<Check>,
+    pub checks: Vec<DoctorCheck>,
 }
 
 /// The results of all checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnosis {
-    pub sections: Vec<Section>,
+    pub sections: Vec<CheckSection>,
 }
 
-impl State {
+impl CheckState {
     /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -91,21 +91,21 @@ impl State {
     }
 }
 
-impl Check {
-    fn new(name: &'static str, state: State, text: impl fmt::Display) -> Self {
+impl DoctorCheck {
+    fn new(name: &'static str, state: CheckState, text: impl fmt::Display) -> Self {
         Self { name, state, text: text.to_string(), hint: None }
     }
 
     fn good(name: &'static str, text: impl fmt::Display) -> Self {
-        Self::new(name, State::Good, text)
+        Self::new(name, CheckState::Good, text)
     }
 
     fn told(name: &'static str, text: impl fmt::Display) -> Self {
-        Self::new(name, State::Told, text)
+        Self::new(name, CheckState::Told, text)
     }
 
     fn bad(name: &'static str, text: impl fmt::Display) -> Self {
-        Self::new(name, State::Bad, text)
+        Self::new(name, CheckState::Bad, text)
     }
 
     fn failed(name: &'static str, failure: &Failure) -> Self {
@@ -118,7 +118,7 @@ impl Check {
     }
 }
 
-impl Section {
+impl CheckSection {
     fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), checks: Vec::new() }
     }
@@ -127,7 +127,7 @@ impl Section {
 impl Diagnosis {
     /// Returns the number of problems that keep the gate from working.
     pub fn problems(&self) -> usize {
-        self.sections.iter().flat_map(|s| &s.checks).filter(|c| c.state == State::Bad).count()
+        self.sections.iter().flat_map(|s| &s.checks).filter(|c| c.state == CheckState::Bad).count()
     }
 
     /// Returns the exit code.

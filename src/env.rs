@@ -81,11 +81,11 @@ impl Env {
 
     /// Returns a folder by the rules of the XDG base directory specification: a relative path is ignored.
     fn base_dir(&self, variable: &str, below_home: &str) -> Option<PathBuf> {
-        let absolute = |p: PathBuf| p.is_absolute().then_some(p);
-        self.os(variable)
-            .map(PathBuf::from)
-            .and_then(absolute)
-            .or_else(|| self.os("HOME").map(|h| PathBuf::from(h).join(below_home)).and_then(absolute))
+        let named = self.os(variable).map(PathBuf::from).filter(|p| p.is_absolute());
+        named.or_else(|| {
+            let home = self.os("HOME").map(PathBuf::from)?;
+            Some(home.join(below_home)).filter(|p| p.is_absolute())
+        })
     }
 
     /// Returns the absolute path of the running program.

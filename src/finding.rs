@@ -592,15 +592,11 @@ pub struct Fingerprint(String);
 impl Fingerprint {
     fn of(draft: &Draft, ordinal: u32) -> Self {
         let mut hash = Sha256::new();
-        let mut field = |bytes: &[u8]| {
-            hash.update((bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
-        };
-        field(draft.rule_id.as_bytes());
-        field(draft.location.as_ref().map_or(&[][..], |l| l.file.as_bytes()));
+        add_field(&mut hash, draft.rule_id.as_bytes());
+        add_field(&mut hash, draft.location.as_ref().map_or(&[][..], |l| l.file.as_bytes()));
         let folded = draft.quote.split_whitespace().collect::<Vec<_>>().join(" ");
-        field(folded.as_bytes());
-        field(&ordinal.to_le_bytes());
+        add_field(&mut hash, folded.as_bytes());
+        add_field(&mut hash, &ordinal.to_le_bytes());
         Self(hex::encode(&hash.finalize()[..16]))
     }
 
@@ -608,6 +604,12 @@ impl Fingerprint {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Adds a value with its length to a hash.
+fn add_field(hash: &mut Sha256, bytes: &[u8]) {
+    hash.update((bytes.len() as u64).to_le_bytes());
+    hash.update(bytes);
 }
 
 impl fmt::Debug for Fingerprint {

@@ -20,7 +20,7 @@ pub mod publish;
 pub mod site;
 
 pub use issue::Issues;
-pub use post::{Order, Posted};
+pub use post::{Posted, PublishRequest};
 pub use site::{Hosts, Operator, Site};
 
 use crate::diff::ObjectId;
@@ -28,7 +28,7 @@ use crate::error::{Error, Result};
 use crate::http::{Cause, Failure, Limits};
 use crate::request::Credential;
 use crate::stop::Stop;
-use address::Project;
+use address::ForgeProject;
 use client::Client;
 use secrecy::ExposeSecret as _;
 use serde_json::Value;
@@ -47,7 +47,7 @@ pub(crate) const MOST_PULLS: usize = 500;
 
 /// The API that a forge has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum ForgeKind {
     /// github.com, GitHub Enterprise Server and Cloud.
     Github,
     /// gitlab.com and self-managed instances.
@@ -58,7 +58,7 @@ pub enum Kind {
     BitbucketCloud,
 }
 
-impl Kind {
+impl ForgeKind {
     /// Returns the name to display.
     pub fn name(self) -> &'static str {
         match self {
@@ -81,12 +81,12 @@ pub struct PullRequest {
     pub url: String,
     /// Forge's user name of its author.
     pub author: String,
-    pub state: State,
+    pub state: PullState,
     pub is_draft: bool,
     /// Whether the head is in another project.
     pub is_fork: bool,
-    pub base: Tip,
-    pub head: Tip,
+    pub base: PullTip,
+    pub head: PullTip,
     /// References of the base's project that hold the head, best first.
     pub head_refs: Vec<String>,
     /// Oldest first.
@@ -97,12 +97,12 @@ pub struct PullRequest {
 
 /// One end of a pull request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tip {
+pub struct PullTip {
     /// The branch's name, without `refs/heads/`.
     pub name: String,
     pub id: ObjectId,
     /// `None` if the project was deleted or is not visible.
-    pub project: Option<Project>,
+    pub project: Option<ForgeProject>,
 }
 
 /// A commit of a pull request.
@@ -114,14 +114,14 @@ pub struct Commit {
 
 /// The state of a pull request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum PullState {
     Open,
     Merged,
     /// Closed without being merged.
     Closed,
 }
 
-impl State {
+impl PullState {
     /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
@@ -134,7 +134,7 @@ impl State {
 
 /// A pull request in a list. All text in it is untrusted and truncated to its bounds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedPull {
     pub number: u64,
     pub title: String,
     pub url: String,
@@ -184,13 +184,13 @@ impl Forge {
     /// # Errors
     ///
     /// A usage error if the forge rejects the request; an incomplete error if a retry may succeed.
-    pub fn list(&self, stop: &Stop) -> Result<(Vec<Listed>, bool)> {
+    pub fn list(&self, stop: &Stop) -> Result<(Vec<ListedPull>, bool)> {
         self.wait(stop, "the pull requests cannot be listed", async |limits| {
             self.client.ready(&limits).await?;
             match self.site.host.kind {
-                Kind::Github => github::list(self, &limits).await,
-                Kind::Gitlab => gitlab::list(self, &limits).await,
-                Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::list(self, &limits).await,
+                ForgeKind::Github => github::list(self, &limits).await,
+                ForgeKind::Gitlab => gitlab::list(self, &limits).await,
+                ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::list(self, &limits).await,
             }
         })
     }
@@ -203,7 +203,7 @@ impl Forge {
     ///
     /// As [`Forge::list`]; a usage error if several pull requests have that head.
     pub fn number_of_head(&self, head: &str, id: ObjectId, stop: &Stop) -> Result<Option<u64>> {
-        if self.site.host.kind != Kind::Github {
+        if self.site.host.kind != ForgeKind::Github {
             return Ok(None);
         }
         let mut numbers = self.wait(stop, "the pull requests cannot be listed", async |limits| {
@@ -233,30 +233,34 @@ impl Forge {
     /// Returns the credential for the forge's git repositories: the token that requests used so far.
     pub fn credential(&self) -> Option<Credential> {
         let (token, url) = (self.client.token()?, self.site.host.web());
-        let header = |value: String| Credential { url: url.to_owned(), header: value.into() };
         Some(match self.site.host.kind {
-            Kind::Github => Credential::basic(url, "x-access-token", token),
-            Kind::Gitlab if self.client.token_name() == gitlab::JOB_VARIABLE => {
+            ForgeKind::Github => Credential::basic(url, "x-access-token", token),
+            ForgeKind::Gitlab if self.client.token_name() == gitlab::JOB_VARIABLE => {
                 Credential::basic(url, "gitlab-ci-token", token)
             }
-            Kind::Gitlab => Credential::basic(url, "oauth2", token),
-            Kind::BitbucketServer | Kind::BitbucketCloud => match token.expose_secret().split_once(':') {
+            ForgeKind::Gitlab => Credential::basic(url, "oauth2", token),
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => match token.expose_secret().split_once(':') {
                 // Atlassian's API accepts an email address as the user name; its git server does not.
-                Some((user, password)) if user.contains('@') && self.site.host.kind == Kind::BitbucketCloud => {
+                Some((user, password)) if user.contains('@') && self.site.host.kind == ForgeKind::BitbucketCloud => {
                     Credential::basic(url, "x-bitbucket-api-token-auth", &password.into())
                 }
                 Some((user, password)) => Credential::basic(url, user, &password.into()),
-                None if self.site.host.kind == Kind::BitbucketCloud => Credential::basic(url, "x-token-auth", token),
-                None => header(format!("Authorization: Bearer {}", token.expose_secret())),
+                None if self.site.host.kind == ForgeKind::BitbucketCloud => {
+                    Credential::basic(url, "x-token-auth", token)
+                }
+                None => Credential {
+                    url: url.to_owned(),
+                    header: format!("Authorization: Bearer {}", token.expose_secret()).into(),
+                },
             },
         })
     }
 
     async fn read_one(&self, number: u64, limits: &Limits<'_>) -> std::result::Result<PullRequest, Failure> {
         match self.site.host.kind {
-            Kind::Github => github::read(self, number, limits).await,
-            Kind::Gitlab => gitlab::read(self, number, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::read(self, number, limits).await,
+            ForgeKind::Github => github::read(self, number, limits).await,
+            ForgeKind::Gitlab => gitlab::read(self, number, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::read(self, number, limits).await,
         }
     }
 

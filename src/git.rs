@@ -34,8 +34,8 @@ use std::sync::{Mutex, OnceLock};
 
 pub use digest::sha1_hex;
 pub use fetch::Fetched;
-pub use hooks::{HooksDir, Scope};
-pub use load::{Node, Reader};
+pub use hooks::{ConfigScope, HooksDir};
+pub use load::{PathNode, Reader};
 pub use underway::PushTarget;
 
 /// An opened repository. Cheap to share between threads; see [`Repo::reader`].
@@ -102,7 +102,7 @@ impl State {
 
 /// A commit that introduced a version of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct FileCommit {
     pub commit: ObjectId,
     /// Commit time in seconds since 1970.
     pub seconds: i64,
@@ -204,8 +204,7 @@ impl Repo {
     pub fn identity(&self) -> (Option<String>, Option<String>) {
         let repo = self.local();
         let config = repo.config_snapshot();
-        let value = |key: &str| config.string(key).map(|v| v.to_string()).filter(|v| !v.is_empty());
-        (value("user.name"), value("user.email"))
+        (text_of(&config, "user.name"), text_of(&config, "user.email"))
     }
 
     /// Returns the names of the configured remotes, sorted.
@@ -318,7 +317,7 @@ impl Repo {
     ///
     /// # Errors
     /// Incomplete: a reference cannot be read.
-    pub fn places(&self, rev: &str) -> Result<Vec<names::Place>> {
+    pub fn places(&self, rev: &str) -> Result<Vec<names::NameMeaning>> {
         names::places(self, &self.local(), rev)
     }
 
@@ -410,6 +409,11 @@ impl Repo {
     }
 }
 
+/// Returns the value of a key in the configuration, unless it is empty.
+fn text_of(config: &gix::config::Snapshot<'_>, key: &str) -> Option<String> {
+    config.string(key).map(|v| v.to_string()).filter(|v| !v.is_empty())
+}
+
 impl Change {
     /// Creates a change from differing pairs: detects renames, splits type changes, sorts.
     fn of_pairs(
@@ -452,9 +456,9 @@ impl Change {
         let Pair { old, new, similarity } = pair;
         if let Some(n) = &new {
             match n.at {
-                At::Work => drop(self.work.insert(RepoPath::new(n.path.clone()), Mutex::new(None))),
-                At::Dirty => drop(self.dirty.insert(RepoPath::new(n.path.clone()))),
-                At::Objects => {}
+                ContentLocation::Work => drop(self.work.insert(RepoPath::new(n.path.clone()), Mutex::new(None))),
+                ContentLocation::Dirty => drop(self.dirty.insert(RepoPath::new(n.path.clone()))),
+                ContentLocation::Objects => {}
             }
         }
         let (old, new) = (old.map(Half::into_side), new.map(Half::into_side));
@@ -479,7 +483,7 @@ impl Change {
 
 /// The location of a new side's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum At {
+enum ContentLocation {
     Objects,
     Work,
     /// A submodule whose worktree has changes of its own.
@@ -491,9 +495,9 @@ enum At {
 struct Half {
     path: Vec<u8>,
     mode: FileMode,
-    /// All zeros if the content was not read yet (only for [`At::Work`]).
+    /// All zeros if the content was not read yet (only for [`ContentLocation::Work`]).
     id: gix::ObjectId,
-    at: At,
+    at: ContentLocation,
 }
 
 impl Half {

@@ -35,18 +35,18 @@ mod verify;
 mod write;
 
 pub use again::pull_command;
-pub use disk::{Act, Faults, Step};
+pub use disk::{Act, Faults, FileOperation};
 pub use fixes::Progress;
 pub use id::SessionId;
 pub use prune::Pruned;
-pub use verify::{Checked, Edit};
+pub use verify::{Checked, Modification};
 pub use write::{Closing, Saved};
 
 use crate::disposition;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::review::decided::{OWN, PROPOSED};
 use crate::review::{Place, Remote};
-use disk::{Folder, Missing};
+use disk::{StoreFolder, WhenMissing};
 use lock::Lock;
 use std::path::Path;
 use std::time::Duration;
@@ -69,7 +69,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// An open store.
 #[derive(Debug)]
 pub struct Store {
-    root: Folder,
+    root: StoreFolder,
     patience: Duration,
     /// Whether the store is committed to git, so that sessions come and go with branches.
     shared: bool,
@@ -107,15 +107,18 @@ impl Store {
     ///
     /// As [`Store::open`].
     pub fn open_with(place: &Place, options: &Options) -> Result<Self> {
-        let open = || {
-            let path = Path::new(&place.history.path);
-            let root = Folder::root(&place.top, path, Missing::Make, &options.faults)?;
-            let store =
-                Self { root, patience: options.patience, shared: place.history.commit, remotes: place.remotes.clone() };
-            store.prepare(place.history.commit)?;
-            Ok(store)
-        };
-        open().map_err(|t: Trouble| t.error(format!("reviews cannot be stored in {}", place.history.path)))
+        Self::prepared(place, options)
+            .map_err(|t| t.error(format!("reviews cannot be stored in {}", place.history.path)))
+    }
+
+    /// Opens the store of a place, and creates its missing files.
+    fn prepared(place: &Place, options: &Options) -> trouble::Result<Self> {
+        let path = Path::new(&place.history.path);
+        let root = StoreFolder::root(&place.top, path, WhenMissing::Make, &options.faults)?;
+        let store =
+            Self { root, patience: options.patience, shared: place.history.commit, remotes: place.remotes.clone() };
+        store.prepare(place.history.commit)?;
+        Ok(store)
     }
 
     /// Opens the store of a place for reading. Returns `None` if nothing was stored yet.
@@ -134,7 +137,7 @@ impl Store {
     /// As [`Store::find`].
     pub fn find_with(place: &Place, options: &Options) -> Result<Option<Self>> {
         let path = Path::new(&place.history.path);
-        match Folder::root(&place.top, path, Missing::Absent, &options.faults) {
+        match StoreFolder::root(&place.top, path, WhenMissing::Absent, &options.faults) {
             Ok(root) => Ok(Some(Self {
                 root,
                 patience: options.patience,
@@ -187,22 +190,26 @@ impl Store {
     }
 
     fn rewrite(&self, name: &str, change: impl FnOnce(Option<Vec<u8>>) -> Result<Vec<u8>>) -> Result<()> {
-        let fail = |t: Trouble| t.error(format!("{} cannot be written", self.root.shown(name)));
-        let _lock = self.lock().map_err(fail)?;
+        let _lock = self.lock().map_err(|t| self.not_written(name, t))?;
         let before = match self.root.read(name, disposition::MAX_BYTES as u64) {
             Ok(bytes) => Some(bytes),
             Err(Trouble::Absent) => None,
-            Err(t) => return Err(fail(t)),
+            Err(t) => return Err(self.not_written(name, t)),
         };
         let after = change(before)?;
-        self.replace(name, &after).map_err(fail)
+        self.replace(name, &after).map_err(|t| self.not_written(name, t))
+    }
+
+    /// Returns the error for a file of the store that cannot be written.
+    fn not_written(&self, name: &str, trouble: Trouble) -> Error {
+        trouble.error(format!("{} cannot be written", self.root.shown(name)))
     }
 
     fn lock(&self) -> trouble::Result<Lock> {
         Lock::take(&self.root, self.patience)
     }
 
-    fn sessions(&self) -> trouble::Result<Folder> {
+    fn sessions(&self) -> trouble::Result<StoreFolder> {
         self.root.folder(SESSIONS)
     }
 }

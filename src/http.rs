@@ -156,7 +156,7 @@ pub struct Server {
     headers: &'static [(&'static str, &'static str)],
     /// Headers that the server issued, such as a session ID.
     granted: Mutex<HeaderMap>,
-    key: key::Source,
+    key: key::KeySource,
     max_retries: u32,
     retry_delay: Duration,
     is_patient: bool,
@@ -192,7 +192,7 @@ pub struct Setup {
     pub carries: (&'static str, &'static str),
     /// Headers of every request; names in lower case.
     pub headers: &'static [(&'static str, &'static str)],
-    pub key: key::Source,
+    pub key: key::KeySource,
     pub max_retries: u32,
     /// Longest pause before the first retry; it doubles with every retry.
     pub retry_delay: Duration,
@@ -391,14 +391,14 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// Errors of [`key::Source::get`].
+    /// Errors of [`key::KeySource::get`].
     pub async fn ready(&self, limits: &Limits<'_>) -> Result<(), Failure> {
         self.key.get(limits.deadline, limits.stop).await.map(drop)
     }
 
     /// Returns true if requests have no key.
     pub fn is_keyless(&self) -> bool {
-        matches!(self.key, key::Source::Keyless)
+        matches!(self.key, key::KeySource::Keyless)
     }
 
     /// Returns the key, if there is one and it is known already.
@@ -470,7 +470,7 @@ impl Server {
     /// # Errors
     ///
     /// The server asks for a longer pause than the limit, the deadline passed, or the run ended.
-    async fn place(&self, limits: &Limits<'_>) -> Result<pace::Place<'_>, Failure> {
+    async fn place(&self, limits: &Limits<'_>) -> Result<pace::RequestSlot<'_>, Failure> {
         loop {
             match self.pace.take() {
                 Ok(place) => return Ok(place),

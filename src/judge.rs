@@ -11,7 +11,7 @@ mod page;
 mod verdict;
 
 use crate::ai::ask::Cause;
-use crate::ai::{Judged, Retry, Setback, context};
+use crate::ai::{JudgedCriterion, Retry, Setback, context};
 use crate::diff::RepoPath;
 use crate::error::{Error, Kind, Result};
 use crate::finding::{Finding, Origin};
@@ -25,12 +25,12 @@ use crate::rules::RuleSet;
 use crate::verdict::{Coverage, Outcome};
 use crate::wire::judge as wire;
 use contract::TaskContract;
-use folder::{Folder, Way};
+use folder::{ReportFolder, Way};
 use sha2::{Digest as _, Sha256};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use verdict::Weight;
-use wire::{ErrorKind, JudgeReport, Judgement, Outcome as Ended};
+use verdict::FindingWeight;
+use wire::{ErrorKind, JudgeReport, Judgement, QuestionOutcome as Ended};
 
 /// Default folder of the reports.
 pub const REPORT_DIR: &str = "_handoff";
@@ -102,7 +102,7 @@ pub fn judge(ask: &JudgeAsk, world: &World<'_>) -> Result<Judgement> {
             // Replace earlier reports first, so that their verdict is not taken for this one's, even if this process
             // is killed.
             let why = "the judgement has begun and has not ended".to_owned();
-            let begun = End::failed(Ended::Incomplete, ErrorKind::NotReviewed, why);
+            let begun = JudgementEnd::failed(Ended::Incomplete, ErrorKind::NotReviewed, why);
             bench.write(&folder, Some(&task), &begun)?;
             let end = bench.review(&task);
             bench.write(&folder, Some(&task), &end)?;
@@ -146,7 +146,7 @@ struct Task {
 
 /// The end of a judgement.
 #[derive(Default)]
-struct End {
+struct JudgementEnd {
     verdict: Option<wire::JudgeVerdict>,
     outcome: Option<Ended>,
     error: Option<String>,
@@ -164,7 +164,7 @@ struct End {
     report: Option<crate::wire::Report>,
 }
 
-impl End {
+impl JudgementEnd {
     fn failed(outcome: Ended, kind: ErrorKind, error: String) -> Self {
         Self { outcome: Some(outcome), error: Some(error), kind: Some(kind), ..Self::default() }
     }
@@ -180,7 +180,7 @@ impl End {
 
 /// The files that the contract names, compared with the change.
 #[derive(Default)]
-struct Named {
+struct NamedFiles {
     /// Existing files that are not part of the change, relative to the root.
     unchanged: Vec<String>,
     /// Files that must not be read.
@@ -196,7 +196,7 @@ impl<'a> Bench<'a> {
 
     /// Ends a judgement without a task: replaces existing reports, and creates none.
     fn refuse(&self, kind: ErrorKind, why: String) -> Result<Judgement> {
-        let end = End::failed(Ended::Error, kind, why);
+        let end = JudgementEnd::failed(Ended::Error, kind, why);
         let there = self.way.find(&self.ask.root).filter(|f| f.has(PAGE) || f.has(RECORD));
         if let Some(folder) = &there {
             self.write(folder, None, &end)?;
@@ -219,7 +219,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Runs the review, and returns the result of the judgement.
-    fn review(&self, task: &Task) -> End {
+    fn review(&self, task: &Task) -> JudgementEnd {
         let reviewed = self.request(task).and_then(|(request, notes)| match request {
             Some(request) => Ok(Some((review::run(&request, self.world)?, notes))),
             None => Ok(None),
@@ -228,8 +228,8 @@ impl<'a> Bench<'a> {
             Ok(Some((review, notes))) => self.end(task, &review, notes),
             Ok(None) => {
                 let why = "the change is empty, and no file that the contract names exists: nothing to judge";
-                let end = End::failed(Ended::NothingToReview, ErrorKind::NothingToReview, why.to_owned());
-                End { criteria: self.criteria(task, &[]), ..end }
+                let end = JudgementEnd::failed(Ended::NothingToReview, ErrorKind::NothingToReview, why.to_owned());
+                JudgementEnd { criteria: self.criteria(task, &[]), ..end }
             }
             Err(e) => {
                 let (outcome, kind) = match e.kind {
@@ -237,7 +237,11 @@ impl<'a> Bench<'a> {
                     Kind::Incomplete => (Ended::Incomplete, ErrorKind::NotReviewed),
                 };
                 let retryable = e.kind == Kind::Incomplete;
-                End { criteria: self.criteria(task, &[]), retryable, ..End::failed(outcome, kind, self.said(&e)) }
+                JudgementEnd {
+                    criteria: self.criteria(task, &[]),
+                    retryable,
+                    ..JudgementEnd::failed(outcome, kind, self.said(&e))
+                }
             }
         }
     }
@@ -248,9 +252,9 @@ impl<'a> Bench<'a> {
         let repo = Repo::find(root, self.world.env)?;
         let top = repo.as_ref().and_then(Repo::worktree);
         let own = prefix(root, top);
-        let from_top = |path: &str| RepoPath::new([own.as_slice(), path.as_bytes()].concat());
-        let file = RepoPath::new([own.as_slice(), task.file.as_bytes()].concat());
-        let apart = vec![file.clone(), from_top(&self.way.file(PAGE)), from_top(&self.way.file(RECORD))];
+        let file = from_top(&own, task.file.as_bytes());
+        let written = [PAGE, RECORD].map(|name| from_top(&own, self.way.file(name).as_bytes()));
+        let apart: Vec<RepoPath> = std::iter::once(file.clone()).chain(written).collect();
         let changed: Vec<RepoPath> = match &repo {
             Some(repo) if top.is_some() => {
                 let (change, _) = repo.changes(None)?;
@@ -289,8 +293,8 @@ impl<'a> Bench<'a> {
     }
 
     /// Compares the files that the contract names with the change.
-    fn named(&self, task: &Task, changed: &[RepoPath], own: &[u8]) -> Named {
-        let mut out = Named::default();
+    fn named(&self, task: &Task, changed: &[RepoPath], own: &[u8]) -> NamedFiles {
+        let mut out = NamedFiles::default();
         for name in &task.contract.files {
             match context::locate(Path::new(name), &self.ask.root, &self.ask.root) {
                 Ok((full, path)) => {
@@ -311,14 +315,14 @@ impl<'a> Bench<'a> {
     }
 
     /// Returns the result for a review.
-    fn end(&self, task: &Task, review: &Review, mut notes: Vec<String>) -> End {
+    fn end(&self, task: &Task, review: &Review, mut notes: Vec<String>) -> JudgementEnd {
         let report = json::report(review);
         let criteria = &review.models.criteria;
-        let judged: Vec<Judged> = task.contract.criteria().iter().map(|c| found(criteria, &c.id)).collect();
+        let judged: Vec<JudgedCriterion> = task.contract.criteria().iter().map(|c| found(criteria, &c.id)).collect();
         let weights = review.findings.iter().map(|f| weight(f, &review.judged_by));
         let complete = review.coverage.is_complete();
         let verdict = verdict::verdict(review.outcome, complete, review.verdict, weights, &judged);
-        let mut end = End { verdict, criteria: self.criteria(task, criteria), ..End::default() };
+        let mut end = JudgementEnd { verdict, criteria: self.criteria(task, criteria), ..JudgementEnd::default() };
         for (f, said) in review.findings.iter().zip(&report.findings).filter(|(f, _)| f.counts()) {
             let list = if f.blocking || weight(f, &review.judged_by).halts() {
                 &mut end.blocking
@@ -364,10 +368,9 @@ impl<'a> Bench<'a> {
     }
 
     /// Combines each criterion of the contract with the judgement of the models.
-    fn criteria(&self, task: &Task, judged: &[Judged]) -> Vec<wire::Criterion> {
-        let criteria = task.contract.criteria().iter();
-        let one = |c: &crate::request::Criterion| {
-            let Judged { met, reason, evidence, backend, .. } = found(judged, &c.id);
+    fn criteria(&self, task: &Task, judged: &[JudgedCriterion]) -> Vec<wire::Criterion> {
+        let criteria = task.contract.criteria().iter().map(|c| {
+            let JudgedCriterion { met, reason, evidence, backend, .. } = found(judged, &c.id);
             let evidence = evidence.map(|e| wire::Evidence {
                 file: e.file.to_wire(),
                 line: e.line.map(|l| l.get()),
@@ -375,23 +378,22 @@ impl<'a> Bench<'a> {
             });
             let (text, reason) = (self.masked(&c.text), self.masked(&reason));
             wire::Criterion { id: c.id.clone(), text, met, reason, evidence, backend }
-        };
-        criteria.map(one).collect()
+        });
+        criteria.collect()
     }
 
     fn masked(&self, text: &str) -> String {
         self.rules.masked(text)
     }
 
-    fn report(&self, task: Option<&Task>, end: &End) -> JudgeReport {
-        let masked = |text: &String| self.masked(text);
+    fn report(&self, task: Option<&Task>, end: &JudgementEnd) -> JudgeReport {
         JudgeReport {
             schema_version: wire::JUDGE_VERSION,
-            task_id: task.and_then(|t| t.contract.task_id.as_ref()).map(masked),
+            task_id: task.and_then(|t| t.contract.task_id.as_ref()).map(|id| self.masked(id)),
             success: end.verdict.is_some(),
             verdict: end.verdict,
             outcome: end.outcome(),
-            error: end.error.as_ref().map(masked),
+            error: end.error.as_ref().map(|text| self.masked(text)),
             error_kind: end.kind,
             timed_out: end.timed_out,
             blocking_issues: end.blocking.clone(),
@@ -400,14 +402,15 @@ impl<'a> Bench<'a> {
             tokens_used: end.tokens,
             timestamp: self.world.now.to_string(),
             duration_ms: self.milliseconds(),
-            contract: task.map(|t| wire::ContractFile { path: masked(&t.file.to_wire()), sha256: t.sha256.clone() }),
-            notes: end.notes.iter().map(masked).collect(),
+            contract: task
+                .map(|t| wire::ContractFile { path: self.masked(&t.file.to_wire()), sha256: t.sha256.clone() }),
+            notes: end.notes.iter().map(|note| self.masked(note)).collect(),
             report: end.report.clone(),
         }
     }
 
     /// Writes both reports. The file for programs is written last; until then, the existing one has no verdict.
-    fn write(&self, folder: &Folder, task: Option<&Task>, end: &End) -> Result<()> {
+    fn write(&self, folder: &ReportFolder, task: Option<&Task>, end: &JudgementEnd) -> Result<()> {
         let report = self.report(task, end);
         let mut json = Vec::new();
         crate::wire::write(&report, &mut json)
@@ -420,15 +423,14 @@ impl<'a> Bench<'a> {
         crate::wire::milliseconds(self.started.elapsed())
     }
 
-    fn answer(&self, end: &End, written: bool) -> Judgement {
-        let path = |name: &str| written.then(|| self.way.file(name));
+    fn answer(&self, end: &JudgementEnd, written: bool) -> Judgement {
         let outcome = end.outcome();
         Judgement {
             success: end.verdict.is_some(),
             verdict: end.verdict,
             blocking_issues_count: end.blocking.len() as u64,
-            report_md_path: path(PAGE),
-            report_json_path: path(RECORD),
+            report_md_path: written.then(|| self.way.file(PAGE)),
+            report_json_path: written.then(|| self.way.file(RECORD)),
             error: end.error.as_ref().map(|e| self.masked(e)),
             error_kind: end.kind,
             timed_out: end.timed_out,
@@ -442,8 +444,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Summarizes the result in a sentence or two, with the next step for the caller.
-    fn summary(&self, end: &End) -> String {
-        let count = |n: usize, one: &str, many: &str| if n == 1 { format!("1 {one}") } else { format!("{n} {many}") };
+    fn summary(&self, end: &JudgementEnd) -> String {
         let open = end.criteria.iter().filter(|c| c.met.is_none()).count();
         let unmet = end.criteria.iter().filter(|c| c.met == Some(false)).count();
         let Some(verdict) = end.verdict else {
@@ -451,17 +452,22 @@ impl<'a> Bench<'a> {
         };
         let criteria = format!(
             "{} met, {unmet} not met, {open} not decided",
-            count(end.criteria.len() - open - unmet, "criterion", "criteria")
+            counted(end.criteria.len() - open - unmet, "criterion", "criteria")
         );
         let findings = format!(
             "{}, {}",
-            count(end.findings, "finding that blocks", "findings that block"),
-            count(end.suggestions.len(), "other finding", "other findings")
+            counted(end.findings, "finding that blocks", "findings that block"),
+            counted(end.suggestions.len(), "other finding", "other findings")
         );
         let tests = end.report.as_ref().and_then(|r| r.test_results.as_ref()).filter(|t| !t.passed);
         let tests = tests.map(|t| format!("; the project's tests failed: {}", t.summary)).unwrap_or_default();
         format!("{}: {findings}; {criteria}{tests}.", crate::wire::name(&verdict))
     }
+}
+
+/// Returns a number with the noun in the singular or in the plural.
+fn counted(n: usize, one: &str, many: &str) -> String {
+    if n == 1 { format!("1 {one}") } else { format!("{n} {many}") }
 }
 
 /// Returns the next step for the caller without an answer.
@@ -476,30 +482,29 @@ pub(crate) fn next(outcome: Ended, retry: Retry) -> String {
 
 /// Returns the kind of error that prevented an answer; `None` if there is none.
 pub(crate) fn kind_of(setbacks: &[Setback], timed_out: bool) -> Option<ErrorKind> {
-    let has = |cause| setbacks.iter().any(|s| s.cause == cause);
     match () {
         () if timed_out => Some(ErrorKind::TimedOut),
-        () if has(Cause::Malformed) => Some(ErrorKind::ParseError),
+        () if setbacks.iter().any(|s| s.cause == Cause::Malformed) => Some(ErrorKind::ParseError),
         () if setbacks.is_empty() => None,
         () => Some(ErrorKind::Backend),
     }
 }
 
 /// Returns the judgement on a criterion.
-fn found(judged: &[Judged], id: &str) -> Judged {
-    judged.iter().find(|j| j.id == id).cloned().unwrap_or_else(|| Judged {
+fn found(judged: &[JudgedCriterion], id: &str) -> JudgedCriterion {
+    judged.iter().find(|j| j.id == id).cloned().unwrap_or_else(|| JudgedCriterion {
         id: id.to_owned(),
         reason: "no model was asked about it".to_owned(),
-        ..Judged::default()
+        ..JudgedCriterion::default()
     })
 }
 
 /// Weighs a finding. Findings of rules are trusted; findings of a model are trusted if they reach the confidence that
 /// the policy requires and are not disputed.
-fn weight(f: &Finding, policy: &Policy) -> Weight {
-    let proven = || f.disputed.is_none() && f.confidence() >= policy.thresholds(f.file()).min_confidence;
-    let is_trusted = matches!(f.origin(), Origin::Rules) || proven();
-    Weight { severity: f.severity(), counts: f.counts(), blocking: f.blocking, is_trusted }
+fn weight(f: &Finding, policy: &Policy) -> FindingWeight {
+    let is_trusted = matches!(f.origin(), Origin::Rules)
+        || f.disputed.is_none() && f.confidence() >= policy.thresholds(f.file()).min_confidence;
+    FindingWeight { severity: f.severity(), counts: f.counts(), blocking: f.blocking, is_trusted }
 }
 
 fn issue(f: &crate::wire::Finding) -> wire::Issue {
@@ -546,12 +551,21 @@ fn unmet(c: &wire::Criterion) -> wire::Issue {
 /// Returns the path of the root relative to the top of the worktree, with a trailing slash; empty if they are the
 /// same.
 fn prefix(root: &Path, top: Option<&Path>) -> Vec<u8> {
-    let below = || root.canonicalize().ok()?.strip_prefix(top?.canonicalize().ok()?).ok().map(Path::to_owned);
-    let below = below().unwrap_or_default();
+    let below = top.and_then(|top| below(root, top)).unwrap_or_default();
     match below.as_os_str().as_encoded_bytes() {
         b"" => Vec::new(),
         path => [path, b"/"].concat(),
     }
+}
+
+/// Returns a canonical path relative to the top of the worktree; `None` if it is not below it.
+fn below(path: &Path, top: &Path) -> Option<PathBuf> {
+    path.canonicalize().ok()?.strip_prefix(top.canonicalize().ok()?).ok().map(Path::to_owned)
+}
+
+/// Returns the path of a file relative to the top of the worktree, from the prefix of the root.
+fn from_top(prefix: &[u8], path: &[u8]) -> RepoPath {
+    RepoPath::new([prefix, path].concat())
 }
 
 /// Lists the first names, with the number of the others.
@@ -602,7 +616,6 @@ mod tests {
 
     #[test]
     fn the_kind_of_an_error_is_told_by_its_cause() {
-        let setback = |cause| Setback { backend: "b".to_owned(), cause, retry_after: None };
         for (causes, timed_out, kind) in [
             (vec![], false, None),
             (vec![], true, Some(ErrorKind::TimedOut)),
@@ -611,7 +624,9 @@ mod tests {
             (vec![Cause::Refused], false, Some(ErrorKind::Backend)),
             (vec![Cause::TimedOut], true, Some(ErrorKind::TimedOut)),
         ] {
-            let setbacks: Vec<_> = causes.iter().copied().map(setback).collect();
+            let setbacks =
+                causes.iter().map(|cause| Setback { backend: "b".to_owned(), cause: *cause, retry_after: None });
+            let setbacks: Vec<_> = setbacks.collect();
             assert_eq!(kind_of(&setbacks, timed_out), kind, "{causes:?}");
         }
     }

@@ -62,8 +62,7 @@ fn parse(filter: &str) -> Result<Targets> {
 
 /// Returns true for a path of modules such as `review::scan`.
 fn is_module(name: &str) -> bool {
-    let is_word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    name.split("::").all(is_word)
+    name.split("::").all(|word| !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
 }
 
 fn invalid(filter: &str, part: &str) -> Error {

@@ -22,10 +22,10 @@ use crate::review::SCAN_STACK;
 use crate::stop::Signal;
 use calls::Calls;
 use fence::Fence;
-use lines::Ends;
+use lines::ConnectionEnds;
 use log::Log;
 use rmcp::service::ServerInitializeError;
-use server::{Server, Shared};
+use server::{McpServer, Shared};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,24 +63,37 @@ pub fn serve(serve: Serve) -> Result<()> {
     let calls = Arc::new(Calls::default());
     let log = Log(serve.verbose);
     let shared = Shared { env, config, fence, calls: Arc::clone(&calls), log, tools: tools::ALL };
-    let failed = |e: std::io::Error| Error::incomplete("the server cannot be started").caused_by(&e);
-    let (lines, ends) = lines::open(std::io::stdin(), std::io::stdout(), Arc::clone(&calls), log).map_err(failed)?;
+    let (lines, ends) =
+        lines::open(std::io::stdin(), std::io::stdout(), Arc::clone(&calls), log).map_err(|e| not_started(&e))?;
     // Reviews run on threads of the runtime.
     let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.thread_stack_size(SCAN_STACK).enable_all().build().map_err(failed)?;
-    let ended = runtime.block_on(until_gone(Server::new(shared), lines, ends, &calls));
+    let runtime = builder.thread_stack_size(SCAN_STACK).enable_all().build().map_err(|e| not_started(&e))?;
+    let ended = runtime.block_on(until_gone(McpServer::new(shared), lines, ends, &calls));
     // Remaining tasks must not delay the exit.
     runtime.shutdown_background();
     ended
 }
 
+fn not_started(e: &std::io::Error) -> Error {
+    Error::incomplete("the server cannot be started").caused_by(e)
+}
+
+/// Returns the stream of a signal.
+fn signals(kind: SignalKind) -> Result<tokio::signal::unix::Signal> {
+    signal(kind).map_err(|e| Error::incomplete("signals cannot be heard").caused_by(&e))
+}
+
 /// Serves until the client disconnects or a signal arrives, then waits until the runs have stopped.
-async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Calls) -> Result<()> {
-    let failed = |e: std::io::Error| Error::incomplete("signals cannot be heard").caused_by(&e);
-    let mut terminate = signal(SignalKind::terminate()).map_err(failed)?;
-    let mut interrupt = signal(SignalKind::interrupt()).map_err(failed)?;
-    let mut hangup = signal(SignalKind::hangup()).map_err(failed)?;
-    let Ends { gone, written } = ends;
+async fn until_gone(
+    server: McpServer,
+    lines: lines::LineConnection,
+    ends: ConnectionEnds,
+    calls: &Calls,
+) -> Result<()> {
+    let mut terminate = signals(SignalKind::terminate())?;
+    let mut interrupt = signals(SignalKind::interrupt())?;
+    let mut hangup = signals(SignalKind::hangup())?;
+    let ConnectionEnds { gone, written } = ends;
     let heard = async {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -110,7 +123,7 @@ async fn until_gone(server: Server, lines: lines::Lines, ends: Ends, calls: &Cal
 }
 
 /// Serves until the client disconnects.
-async fn served(server: Server, lines: lines::Lines) {
+async fn served(server: McpServer, lines: lines::LineConnection) {
     let running = match rmcp::serve_server(server, lines).await {
         Ok(running) => running,
         // The client disconnected before the handshake, or the answer to it could not be written.

@@ -48,7 +48,7 @@ mod weaken;
 
 pub use backend::{Api, Backend, BackendKind, Effort, KeyHeader, Price};
 pub use context::{ContextPolicy, ContextServer, MAX_CALLS, Reads, is_read_only};
-pub use parse::{MAX_BYTES, Problem};
+pub use parse::{MAX_BYTES, PolicyProblem};
 pub use preset::{PRESETS, Preset};
 pub use trust::{Pin, Pins};
 pub(crate) use value::quote as quoted;
@@ -99,8 +99,8 @@ pub struct Policy {
     pub context: ContextPolicy,
     origin: String,
     /// Origins of values that are not defaults, by full key (`review.jobs`, `backend.local.base_url`).
-    origins: BTreeMap<String, Origin>,
-    compiled: Compiled,
+    origins: BTreeMap<String, SettingOrigin>,
+    compiled: CompiledPatterns,
 }
 
 /// `[review]`.
@@ -165,7 +165,7 @@ pub struct PathRule {
     pub block_on: Option<Vec<Severity>>,
     pub warn_on: Option<Vec<Severity>>,
     pub min_confidence: Option<Confidence>,
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// `[[guideline]]`: instructions for models that review matching files.
@@ -174,7 +174,7 @@ pub struct Guideline {
     /// Any of these.
     pub glob: Vec<String>,
     pub text: String,
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// `[history]`.
@@ -296,8 +296,7 @@ pub struct Thresholds {
 impl Thresholds {
     /// Returns the effect of a rule's finding on the verdict, without suppressions and waivers.
     pub fn effect_of(&self, severity: Severity) -> Effect {
-        let reaches = |list: &[Severity]| list.iter().any(|s| severity >= *s);
-        match (reaches(&self.block_on), reaches(&self.warn_on)) {
+        match (weaken::reaches(&self.block_on, severity), weaken::reaches(&self.warn_on, severity)) {
             (true, _) => Effect::Blocks,
             (false, true) => Effect::Warns,
             (false, false) => Effect::Counts,
@@ -318,7 +317,7 @@ pub enum Layer {
 
 /// The origin of a value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct SettingOrigin {
     pub layer: Layer,
     /// The displayed name of a file, a variable or a flag; empty for a default.
     pub place: String,
@@ -328,16 +327,16 @@ pub struct Origin {
 
 /// The bytes of a policy file, and its displayed name.
 #[derive(Clone, Debug)]
-pub struct File {
+pub struct PolicyFile {
     pub name: String,
     pub bytes: Vec<u8>,
 }
 
 /// The project's file.
 #[derive(Clone, Debug)]
-pub struct Project {
+pub struct ProjectFile {
     pub from: ProjectOrigin,
-    pub file: File,
+    pub file: PolicyFile,
     /// True if its operator-only keys apply.
     pub trusted: bool,
 }
@@ -356,8 +355,8 @@ pub enum ProjectOrigin {
 /// The sources of a policy.
 #[derive(Clone, Copy, Debug)]
 pub struct Sources<'a> {
-    pub user: Option<&'a File>,
-    pub project: Option<&'a Project>,
+    pub user: Option<&'a PolicyFile>,
+    pub project: Option<&'a ProjectFile>,
     pub env: &'a Env,
     pub overrides: &'a Overrides,
 }
@@ -367,12 +366,12 @@ pub struct Sources<'a> {
 pub struct Loaded {
     pub policy: Policy,
     /// Ignored operator-only keys. Every report shows them.
-    pub notes: Vec<Note>,
+    pub notes: Vec<PolicyNote>,
 }
 
 /// A note about an ignored setting.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Note {
+pub struct PolicyNote {
     /// 1-based.
     pub line: Option<u32>,
     /// The full key that was ignored, and its value as TOML.
@@ -388,7 +387,7 @@ pub struct Note {
 /// Usage: a file is malformed, or has an unknown key, a wrong type or a value out of bounds; or an environment
 /// variable is invalid. An invalid value never falls back to a default.
 pub fn load(sources: &Sources<'_>) -> Result<Loaded> {
-    check(sources).map_err(|problems| Problem::error(&problems))
+    check(sources).map_err(|problems| PolicyProblem::error(&problems))
 }
 
 /// Like [`load`], but reports every problem.
@@ -396,7 +395,7 @@ pub fn load(sources: &Sources<'_>) -> Result<Loaded> {
 /// # Errors
 ///
 /// At least one problem, in the order of layers and lines.
-pub fn check(sources: &Sources<'_>) -> std::result::Result<Loaded, Vec<Problem>> {
+pub fn check(sources: &Sources<'_>) -> std::result::Result<Loaded, Vec<PolicyProblem>> {
     let user = sources.user.map(|f| parse::parse(f, Layer::User).map(|p| (f, p))).transpose();
     let project = sources.project.map(|f| parse::parse(&f.file, Layer::Project).map(|p| (f, p))).transpose();
     let (user, project) = match (user, project) {
@@ -404,8 +403,8 @@ pub fn check(sources: &Sources<'_>) -> std::result::Result<Loaded, Vec<Problem>>
         (user, project) => return Err(user.err().into_iter().chain(project.err()).flatten().collect()),
     };
     let mut merge = merge::files(
-        user.as_ref().map(|(file, parsed)| merge::Read { file, parsed }),
-        project.as_ref().map(|(p, parsed)| (*p, merge::Read { file: &p.file, parsed })),
+        user.as_ref().map(|(file, parsed)| merge::ParsedFile { file, parsed }),
+        project.as_ref().map(|(p, parsed)| (*p, merge::ParsedFile { file: &p.file, parsed })),
     );
     let mut problems = merge.environment(sources.env);
     merge.flags(sources.overrides);
@@ -427,15 +426,15 @@ pub fn check(sources: &Sources<'_>) -> std::result::Result<Loaded, Vec<Problem>>
 /// # Errors
 ///
 /// Like [`load`].
-pub fn operator_values(project: &Project) -> Result<Vec<String>> {
-    let untrusted = Project { trusted: false, ..project.clone() };
+pub fn operator_values(project: &ProjectFile) -> Result<Vec<String>> {
+    let untrusted = ProjectFile { trusted: false, ..project.clone() };
     // Load the file alone: the user's file and the environment can change after trust is given.
     let (env, overrides) = (Env::default(), Overrides::default());
     let loaded = load(&Sources { user: None, project: Some(&untrusted), env: &env, overrides: &overrides })?;
     Ok(loaded.notes.into_iter().map(|n| format!("{} = {}", n.key, n.value)).collect())
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for SettingOrigin {
     /// Writes `default`, `.claude-reviewer.toml:12`, `MAX_REVIEW_ROUNDS`, `--jobs`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.layer, self.line) {
@@ -500,7 +499,7 @@ impl Default for Policy {
             context: ContextPolicy::default(),
             origin: "default".to_owned(),
             origins: BTreeMap::new(),
-            compiled: Compiled::default(),
+            compiled: CompiledPatterns::default(),
         }
     }
 }
@@ -523,17 +522,22 @@ impl Policy {
             "seal.json",
             "complete.json",
         ];
-        let inside = || {
-            let path = std::str::from_utf8(path.as_bytes()).ok()?;
-            path.strip_prefix(self.history.path.trim_end_matches('/'))?.strip_prefix('/')
-        };
-        let Some(inside) = self.history.commit.then(inside).flatten() else { return false };
+        if !self.history.commit {
+            return false;
+        }
+        let Some(inside) = self.path_in_store(path) else { return false };
         match inside.split('/').collect::<Vec<_>>()[..] {
             ["latest.json" | ".gitignore"] => true,
             ["sessions", id, file] => is_session(id) && FILES.contains(&file),
             ["sessions", id, n, file] => is_session(id) && is_round(n) && FILES.contains(&file),
             _ => false,
         }
+    }
+
+    /// Returns a path relative to the folder of stored reviews; `None` for a path outside of it.
+    fn path_in_store<'p>(&self, path: &'p RepoPath) -> Option<&'p str> {
+        let path = std::str::from_utf8(path.as_bytes()).ok()?;
+        path.strip_prefix(self.history.path.trim_end_matches('/'))?.strip_prefix('/')
     }
 
     /// Returns the thresholds for a path. For a finding about the whole change (`None`), the top level applies.
@@ -544,8 +548,9 @@ impl Policy {
             min_confidence: self.min_confidence,
         };
         let (Some(path), false) = (path, self.paths.is_empty()) else { return t };
-        let top = |key: &str| self.origin_of(key).layer;
-        let (block, warn, confidence) = (top("block_on"), top("warn_on"), top("min_confidence"));
+        let block = self.layer_of("block_on");
+        let warn = self.layer_of("warn_on");
+        let confidence = self.layer_of("min_confidence");
         for i in self.compiled.paths.matching(self.paths.iter().map(|p| &p.glob), path) {
             let rule = &self.paths[i];
             if let (Some(v), true) = (&rule.block_on, rule.origin.layer >= block) {
@@ -573,9 +578,14 @@ impl Policy {
     }
 
     /// Returns the origin of a value, by its full key (`review.jobs`, `backend.local.base_url`).
-    pub fn origin_of(&self, key: &str) -> &Origin {
-        const DEFAULT: &Origin = &Origin { layer: Layer::Default, place: String::new(), line: None };
+    pub fn origin_of(&self, key: &str) -> &SettingOrigin {
+        const DEFAULT: &SettingOrigin = &SettingOrigin { layer: Layer::Default, place: String::new(), line: None };
         self.origins.get(key).unwrap_or(DEFAULT)
+    }
+
+    /// Returns the layer that sets a value, by its full key.
+    fn layer_of(&self, key: &str) -> Layer {
+        self.origin_of(key).layer
     }
 
     /// Returns the origin of the policy for reports: `worktree`, `head`, `base@<id>`, `flag` (`--config`), `user` (no
@@ -587,18 +597,24 @@ impl Policy {
 
 /// Returns true if a name is a session ID: an existing date, and a number of at least three digits.
 fn is_session(name: &str) -> bool {
-    let is_day = |day: &str| {
-        let is_shape =
-            day.bytes().enumerate().all(|(i, b)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
-        is_shape && day.parse::<jiff::civil::Date>().is_ok()
-    };
-    let is_count = |n: &str| match n.len() {
-        3 => n != "000" && n.bytes().all(|b| b.is_ascii_digit()),
-        4..=9 => is_number(n),
-        _ => false,
-    };
     let parts = name.split_at_checked(10).and_then(|(day, rest)| Some((day, rest.strip_prefix('-')?)));
-    parts.is_some_and(|(day, n)| is_day(day) && is_count(n))
+    parts.is_some_and(|(day, n)| is_day(day) && is_session_number(n))
+}
+
+/// Returns true for an existing date in the form `YYYY-MM-DD`.
+fn is_day(day: &str) -> bool {
+    let is_shape =
+        day.bytes().enumerate().all(|(i, b)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() });
+    is_shape && day.parse::<jiff::civil::Date>().is_ok()
+}
+
+/// Returns true for the number of a session on its day: three digits, or up to nine without leading zeros.
+fn is_session_number(digits: &str) -> bool {
+    match digits.len() {
+        3 => digits != "000" && digits.bytes().all(|b| b.is_ascii_digit()),
+        4..=9 => is_number(digits),
+        _ => false,
+    }
 }
 
 /// Returns true if a name is that of a round, such as `round-1`.
@@ -621,19 +637,19 @@ fn built_in() -> Vec<Backend> {
 
 /// Patterns, compiled on first use: most runs have none.
 #[derive(Clone, Debug, Default)]
-struct Compiled {
+struct CompiledPatterns {
     ignore: OnceLock<Globs>,
-    paths: Entries,
-    guidelines: Entries,
+    paths: EntryPatterns,
+    guidelines: EntryPatterns,
 }
 
 /// The compiled patterns of a list of entries that have several patterns each.
 #[derive(Clone, Debug, Default)]
-struct Entries {
+struct EntryPatterns {
     globs: OnceLock<(Globs, Vec<usize>)>,
 }
 
-impl Entries {
+impl EntryPatterns {
     /// Returns the positions of the matching entries, ascending.
     fn matching<'g>(&self, entries: impl Iterator<Item = &'g Vec<String>>, path: &RepoPath) -> Vec<usize> {
         let (globs, of) = self.globs.get_or_init(|| {

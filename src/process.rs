@@ -108,14 +108,14 @@ pub enum End {
 /// The program cannot be started.
 pub async fn run(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
     let mut stdout = Vec::new();
-    let mut keep = |bytes: &[u8]| {
+    let (end, stderr) = supervise(program, stop, program.stdin, &mut |bytes: &[u8]| {
         if stdout.len() + bytes.len() > program.max_stdout {
             return ControlFlow::Break(End::TooMuch);
         }
         stdout.extend_from_slice(bytes);
         ControlFlow::Continue(())
-    };
-    let (end, stderr) = supervise(program, stop, program.stdin, &mut keep).await?;
+    })
+    .await?;
     Ok(Output { end, stdout, stderr })
 }
 
@@ -125,8 +125,12 @@ pub async fn run(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
 /// # Errors
 /// It cannot be started.
 pub fn wait(program: &Program<'_>, stop: &Stop) -> io::Result<Output> {
-    let work = || tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(program, stop));
-    std::thread::scope(|s| s.spawn(work).join()).unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
+    let output = std::thread::scope(|s| {
+        let thread = s
+            .spawn(|| tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(run(program, stop)));
+        thread.join()
+    });
+    output.unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
 }
 
 /// Runs a program to its end and passes on each line of its standard output, without the line end. Text after the
@@ -155,24 +159,46 @@ pub async fn converse(
     input: impl AsyncRead + Unpin,
     on_line: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
 ) -> io::Result<Output> {
-    let mut seen = 0;
-    let mut rest = Vec::new();
-    let mut cut = |mut bytes: &[u8]| {
-        seen += bytes.len();
-        if seen > program.max_stdout {
+    let mut lines = LineSplitter { seen: 0, rest: Vec::new(), max: program.max_stdout, max_line, on_line };
+    let (mut end, stderr) = supervise(program, stop, input, &mut |bytes: &[u8]| lines.take(bytes)).await?;
+    let LineSplitter { rest, on_line, .. } = lines;
+    if !rest.is_empty() && !matches!(end, End::TooMuch | End::Ended) && on_line(&rest).is_break() {
+        end = End::Ended;
+    }
+    Ok(Output { end, stdout: Vec::new(), stderr })
+}
+
+/// Splits the output of a program into lines.
+struct LineSplitter<'a> {
+    /// Number of the bytes so far.
+    seen: usize,
+    /// The start of a line whose end has not come yet.
+    rest: Vec<u8>,
+    /// Bytes of output, at most.
+    max: usize,
+    /// Bytes of a line, at most.
+    max_line: usize,
+    on_line: &'a mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+}
+
+impl LineSplitter<'_> {
+    /// Passes on the lines that end in these bytes.
+    fn take(&mut self, mut bytes: &[u8]) -> ControlFlow<End> {
+        self.seen += bytes.len();
+        if self.seen > self.max {
             return ControlFlow::Break(End::TooMuch);
         }
         while let Some(i) = memchr::memchr(b'\n', bytes) {
             let (line, after) = (&bytes[..i], &bytes[i + 1..]);
-            if rest.len() + line.len() > max_line {
+            if self.rest.len() + line.len() > self.max_line {
                 return ControlFlow::Break(End::TooMuch);
             }
-            let next = if rest.is_empty() {
-                on_line(line)
+            let next = if self.rest.is_empty() {
+                (self.on_line)(line)
             } else {
-                rest.extend_from_slice(line);
-                let next = on_line(&rest);
-                rest.clear();
+                self.rest.extend_from_slice(line);
+                let next = (self.on_line)(&self.rest);
+                self.rest.clear();
                 next
             };
             if next.is_break() {
@@ -180,17 +206,12 @@ pub async fn converse(
             }
             bytes = after;
         }
-        if rest.len() + bytes.len() > max_line {
+        if self.rest.len() + bytes.len() > self.max_line {
             return ControlFlow::Break(End::TooMuch);
         }
-        rest.extend_from_slice(bytes);
+        self.rest.extend_from_slice(bytes);
         ControlFlow::Continue(())
-    };
-    let (mut end, stderr) = supervise(program, stop, input, &mut cut).await?;
-    if !rest.is_empty() && !matches!(end, End::TooMuch | End::Ended) && on_line(&rest).is_break() {
-        end = End::Ended;
     }
-    Ok(Output { end, stdout: Vec::new(), stderr })
 }
 
 /// Receives the output of a program, and may end it.
@@ -211,7 +232,7 @@ async fn supervise(
     }
     let started = Instant::now();
     let mut child = start(program).await?;
-    let mut group = Group::of(&child);
+    let mut group = ProcessGroup::of(&child);
     let child_id = child.id();
     let (Some(mut stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
@@ -357,14 +378,14 @@ impl Tail {
 
 /// The process group that a program leads; killed if it is dropped before its end.
 #[derive(Debug)]
-struct Group {
+struct ProcessGroup {
     /// `None` once the group is known to have ended.
     #[cfg(unix)]
     leader: Option<rustix::process::Pid>,
 }
 
 #[cfg(unix)]
-impl Group {
+impl ProcessGroup {
     fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
         Self { leader: id.and_then(rustix::process::Pid::from_raw) }
@@ -407,14 +428,14 @@ impl Group {
 }
 
 #[cfg(unix)]
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.signal(rustix::process::Signal::KILL);
     }
 }
 
 #[cfg(not(unix))]
-impl Group {
+impl ProcessGroup {
     fn of(_: &Child) -> Self {
         Self {}
     }

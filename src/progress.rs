@@ -74,14 +74,14 @@ pub fn of(env: &Env, quiet: bool) -> Box<dyn Progress> {
 /// A separate thread draws it, so that an update costs two stores, and a slow file does not stop the clock.
 #[derive(Debug)]
 pub struct Terminal {
-    counts: Arc<Counts>,
+    counts: Arc<ProgressCounts>,
     /// Dropped to end the thread.
     stop: Option<Sender<()>>,
     painter: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Counts {
+struct ProgressCounts {
     done: AtomicUsize,
     total: AtomicUsize,
     answered: AtomicUsize,
@@ -96,7 +96,7 @@ struct Counts {
 impl Terminal {
     /// Starts the clock. The caller must check that standard error is a terminal.
     pub fn start() -> Self {
-        let counts = Arc::new(Counts::default());
+        let counts = Arc::new(ProgressCounts::default());
         let (stop, stopped) = channel();
         let shared = Arc::clone(&counts);
         let painter = std::thread::Builder::new().name("progress".to_owned()).spawn(move || paint(&shared, &stopped));
@@ -134,7 +134,7 @@ impl Drop for Terminal {
     }
 }
 
-fn paint(counts: &Counts, stopped: &Receiver<()>) {
+fn paint(counts: &ProgressCounts, stopped: &Receiver<()>) {
     if stopped.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout) {
         return;
     }

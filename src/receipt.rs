@@ -23,7 +23,7 @@ use crate::untrusted::Inert;
 use crate::verdict::{Outcome, Verdict};
 use crate::wire;
 use crate::wire::receipt::{RECEIPT_VERSION, Receipt, Reviewer, Signed, Terms};
-use line::{Line, parse, weigh};
+use line::{NoteLine, parse, weigh};
 use std::path::PathBuf;
 
 /// The reference of the receipts.
@@ -79,7 +79,6 @@ pub enum Issued {
 /// Usage: no receipt can be issued for the review, or none would be accepted; there is no key; or the key cannot
 /// sign.
 pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -> Result<Issued> {
-    let refused = |why: &str| Error::usage(format!("cannot sign a receipt for this review: {why}"));
     possible(request, env)?;
     trees(review).map_err(refused)?;
     if review.outcome == Outcome::NothingToReview {
@@ -118,36 +117,47 @@ pub fn issue(review: &Review, request: &ReviewRequest, env: &Env, stop: &Stop) -
         .map_err(|why| refused(&format!("verification would reject it: {why}")))?;
     let repo = Repo::open(&request.dir, env)?;
     let key = ssh::key(judged_by.receipt.key.as_deref(), env)?;
-    let unreadable = |e: serde_json::Error| Error::incomplete("the receipt cannot be written").caused_by(&e);
-    let text = serde_json::to_string(&receipt).map_err(unreadable)?;
+    let text = serde_json::to_string(&receipt).map_err(|e| not_written(&e))?;
     let signature = ssh::sign(&key, text.as_bytes(), env, repo.worktree(), stop)?;
-    let text = serde_json::to_vec(&Signed { receipt: text, signature }).map_err(unreadable)?;
+    let text = serde_json::to_vec(&Signed { receipt: text, signature }).map_err(|e| not_written(&e))?;
     let read = parse(&text).map_err(|why| refused(&format!("verification would reject it: {why}")))?;
     let apart = merge(&repo, request, env, stop).err().map(|e| e.on_one_line());
     let note = repo.note(NOTES, tree).map_err(|e| {
         e.hint(format!("git notes --ref claude-reviewer show {tree} brings what a partial clone was made without"))
     })?;
-    let line = Line { text, read: Ok(read) };
+    let line = NoteLine { text, read: Ok(read) };
     repo.set_note(NOTES, tree, &line::add(line, line::read(note.as_deref(), review.timestamp)), env)?;
     Ok(Issued::Signed { key, apart })
+}
+
+/// Returns the error for a review that cannot have a receipt.
+fn refused(why: &str) -> Error {
+    Error::usage(format!("cannot sign a receipt for this review: {why}"))
+}
+
+/// Returns the error for a receipt that cannot be written as JSON.
+fn not_written(cause: &serde_json::Error) -> Error {
+    Error::incomplete("the receipt cannot be written").caused_by(cause)
 }
 
 /// Returns how to share receipts: a push command, and the steps if the push is rejected because the remote has newer
 /// notes.
 pub fn recipe(request: &ReviewRequest) -> [String; 2] {
-    // An address has no remote-tracking references, and a shell reads the printed command.
-    let is_name = |name: &str| {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(plain)
-    };
     let remote = match &request.source {
-        Source::Ends(ends) if is_name(&ends.remote) => ends.remote.as_str(),
+        Source::Ends(ends) if is_plain_name(&ends.remote) => ends.remote.as_str(),
         _ => "origin",
     };
     let theirs = format!("refs/notes/{remote}/claude-reviewer");
     let push = format!("git push {remote} {NOTES}");
     let merge = format!("git notes --ref claude-reviewer merge -s cat_sort_uniq {theirs}");
     [push.clone(), format!("git fetch {remote} +{NOTES}:{theirs} && {merge} && {push}")]
+}
+
+/// Returns true for the name of a remote that a shell does not change. An address is not a name: it has no
+/// remote-tracking references.
+fn is_plain_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
 }
 
 /// Merges the notes of the remote into ours, if the request fetches.
@@ -213,18 +223,17 @@ fn check(
     wanted: &[String],
     world: &World<'_>,
 ) -> std::result::Result<(Receipt, String), Vec<String>> {
-    let one = |why: String| vec![why];
     if !request.files.is_empty() {
-        return Err(one("a receipt covers a whole change; this review is limited by --files".to_owned()));
+        return Err(vec!["a receipt covers a whole change; this review is limited by --files".to_owned()]);
     }
-    let terms = terms(review).map_err(|why| one(format!("no receipt can be accepted: {why}")))?;
+    let terms = terms(review).map_err(|why| vec![format!("no receipt can be accepted: {why}")])?;
     let signers = &review.judged_by.receipt.signers;
     if signers.is_empty() {
-        return Err(one("the policy lists no trusted signer ([receipt] signers)".to_owned()));
+        return Err(vec!["the policy lists no trusted signer ([receipt] signers)".to_owned()]);
     }
     let repo = Repo::open(&request.dir, world.env)
-        .map_err(|e| one(format!("cannot read the receipts: {}", e.on_one_line())))?;
-    let tree = ObjectId::from_hex(&terms.head_tree).ok_or_else(|| one("the tree has no name".to_owned()))?;
+        .map_err(|e| vec![format!("cannot read the receipts: {}", e.on_one_line())])?;
+    let tree = ObjectId::from_hex(&terms.head_tree).ok_or_else(|| vec!["the tree has no name".to_owned()])?;
     let is_fetching = fetches(request).is_some();
     let (mut reasons, mut notes) = (Vec::new(), Vec::new());
     // First, because this may fetch objects that the other receipts need.
@@ -327,13 +336,15 @@ fn trees(review: &Review) -> std::result::Result<(String, String), &'static str>
 }
 
 fn reviewers(review: &Review) -> Vec<Reviewer> {
-    let model = |name: &str| {
-        let mut usage = review.models.usage.iter().filter(|u| u.backend == name);
-        usage.find(|u| !u.model.is_empty()).map(|u| u.model.clone()).unwrap_or_default()
-    };
     // Only the backends that answered: with several, a later one may be a fallback that was not asked.
-    let answered = review.models.asked.iter().filter(|name| !model(name).is_empty());
-    answered.map(|name| Reviewer { name: name.clone(), model: model(name) }).collect()
+    let answered = review.models.asked.iter().filter_map(|name| Some((name, model_of(review, name)?)));
+    answered.map(|(name, model)| Reviewer { name: name.clone(), model: model.to_owned() }).collect()
+}
+
+/// Returns the model of a backend; `None` if the backend did not answer.
+fn model_of<'r>(review: &'r Review, backend: &str) -> Option<&'r str> {
+    let mut usage = review.models.usage.iter().filter(|u| u.backend == backend);
+    usage.find(|u| !u.model.is_empty()).map(|u| u.model.as_str())
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ use std::io::{self, Write};
 
 /// A format of the report.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum ReportFormat {
     #[default]
     Human,
     Json,
@@ -52,9 +52,9 @@ pub enum Format {
 }
 
 /// A format's name on the command line, its description in the help, and the function that writes it.
-type Form = (&'static str, &'static str, fn(&Review, &Style, &mut dyn Write) -> io::Result<()>);
+type FormatEntry = (&'static str, &'static str, fn(&Review, &Style, &mut dyn Write) -> io::Result<()>);
 
-impl Format {
+impl ReportFormat {
     /// All formats, in the order of the help.
     pub const ALL: [Self; 11] = [
         Self::Human,
@@ -70,7 +70,7 @@ impl Format {
         Self::Html,
     ];
 
-    fn form(self) -> Form {
+    fn form(self) -> FormatEntry {
         match self {
             Self::Human => ("human", "text with code frames, totals and the verdict", human::render),
             Self::Json => {
@@ -158,14 +158,14 @@ impl Default for Style {
 }
 
 /// Writes a report. Secrets in file names are masked. `style` applies to the reports that a terminal or a log shows.
-pub fn render(review: &Review, format: Format, style: &Style, out: &mut dyn Write) -> io::Result<()> {
+pub fn render(review: &Review, format: ReportFormat, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let (_, _, write) = format.form();
     let screened = match format {
-        Format::Human | Format::Json | Format::Html => std::borrow::Cow::Borrowed(review),
+        ReportFormat::Human | ReportFormat::Json | ReportFormat::Html => std::borrow::Cow::Borrowed(review),
         _ => for_forge(review),
     };
     let review = screened.as_ref();
-    let names = names::Names::of(review);
+    let names = names::SecretNames::of(review);
     if names.is_empty() {
         return write(review, style, out);
     }
@@ -252,12 +252,11 @@ fn counts(review: &Review, which: impl Fn(&Finding) -> bool) -> [(Severity, usiz
 
 /// Joins counts to `1 critical, 2 suggestions`; empty if all are zero.
 fn counted(totals: &[(Severity, usize)]) -> String {
-    let count = |(severity, n): &(Severity, usize)| match severity {
+    let parts = totals.iter().filter(|(_, n)| *n > 0).map(|(severity, n)| match severity {
         Severity::Suggestion => plural(*n, severity.name()),
         _ => format!("{n} {severity}"),
-    };
-    let parts: Vec<_> = totals.iter().filter(|(_, n)| *n > 0).map(count).collect();
-    parts.join(", ")
+    });
+    parts.collect::<Vec<_>>().join(", ")
 }
 
 /// Returns `1 file`, `2 files`.

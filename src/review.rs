@@ -21,9 +21,9 @@ mod tickets;
 
 use crate::ai::agent::{self, Agent};
 use crate::ai::{Models, Script};
-use crate::context::{Item, Trackers};
+use crate::context::{GatheredItem, Trackers};
 use crate::diff::{FileChange, LineNo, ObjectId, RepoPath};
-use crate::disposition::Entries;
+use crate::disposition::DecisionEntries;
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::listing::{Counted, Floor as Listing, Unlisted, text_of};
@@ -40,15 +40,15 @@ use crate::verdict::{Coverage, Lost, Outcome, Share, TestOutcome, Verdict, exit_
 pub use consult::Consultation;
 pub(crate) use files::Files;
 pub(crate) use governing::team::team_rules;
-use models::Asked;
+use models::ModelResults;
 pub(crate) use models::heard;
 pub use place::{Place, Remote, place, remotes};
 pub use record::{Numbers, Record, Run};
-use record::{Piece, Recorder};
-use scan::{Scan, Scanned};
+use record::{RecordPiece, Recorder};
+use scan::{RuleScan, Scanned};
 
 pub(crate) use scan::SCAN_STACK;
-use source::Part;
+use source::ChangePart;
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ pub struct Review {
     pub rules_only: bool,
     pub models: Models,
     /// Tickets and pages that the models received.
-    pub context: Vec<Item>,
+    pub context: Vec<GatheredItem>,
     /// `None` if no tests were run.
     pub tests: Option<TestResults>,
     pub timestamp: jiff::Timestamp,
@@ -102,7 +102,7 @@ pub struct Review {
 /// The decisions of people that a review applies.
 #[derive(Clone, Debug, Default)]
 pub struct Decisions {
-    entries: Entries,
+    entries: DecisionEntries,
     /// Reviewed states, by the commit of the findings.
     states: Vec<(Option<ObjectId>, State)>,
 }
@@ -347,7 +347,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     }
     let states = decided::states(resolved.repo.as_ref(), &parts);
     let floor = Floor {
-        scan: scan::Scan {
+        scan: scan::RuleScan {
             repo: resolved.repo.as_ref(),
             rules: &rules,
             authority: request.authority,
@@ -382,7 +382,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     phases.end("compile the rules");
     let (found, asked) = if asking.is_needed() { asking.beside_the_rules()? } else { (floor.review(), None) };
     phases.end(if asked.is_some() { "scan and ask" } else { "scan" });
-    let Found { mut findings, unlisted, mut coverage, stat, first_change, notes: said, seen, mut pieces } = found;
+    let RuleResults { mut findings, unlisted, mut coverage, stat, first_change, notes: said, seen, mut pieces } = found;
     notes.extend(said);
     // Ignored and binary files are counted, but none of their content was read.
     let nothing = coverage.files_reviewed == 0 && findings.is_empty() && coverage.is_complete();
@@ -403,7 +403,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         }
     }
     if let Some(asked) = asked {
-        let Asked {
+        let ModelResults {
             claims,
             coverage: c,
             notes: said,
@@ -417,9 +417,9 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
         context = given;
         claims.tell(&mut findings);
         // The worktree is read twice: first for the rules, then for the models.
-        let changed = |(path, id): &(RepoPath, ObjectId)| shown.get(path).is_some_and(|theirs| theirs != id);
         coverage.lose(lost);
-        for (path, _) in seen.into_iter().filter(changed) {
+        let changed = seen.into_iter().filter(|(path, id)| shown.get(path).is_some_and(|theirs| theirs != id));
+        for (path, _) in changed {
             coverage.failed.push((Some(path), "it changed while it was reviewed; run the review again".to_owned()));
         }
         findings.extend(claims.findings);
@@ -617,16 +617,16 @@ impl Review {
 
 /// The part of a review that always runs: the rules over the whole change, without network access.
 struct Floor<'a> {
-    scan: scan::Scan<'a>,
-    parts: &'a [Part],
+    scan: scan::RuleScan<'a>,
+    parts: &'a [ChangePart],
     waivers: &'a [Waive],
-    decisions: &'a Entries,
+    decisions: &'a DecisionEntries,
     today: jiff::civil::Date,
     env: &'a Env,
 }
 
 /// Results of the rules.
-struct Found {
+struct RuleResults {
     /// Arranged findings, with waived ones marked.
     findings: Vec<Finding>,
     unlisted: Unlisted,
@@ -637,12 +637,12 @@ struct Found {
     /// Files read from the worktree, with the IDs of their content.
     seen: Vec<(RepoPath, ObjectId)>,
     /// The change as text, if a record is requested.
-    pieces: Vec<Piece>,
+    pieces: Vec<RecordPiece>,
 }
 
 impl Floor<'_> {
-    fn review(&self) -> Found {
-        let Scan { repo, rules, files, policy, .. } = self.scan;
+    fn review(&self) -> RuleResults {
+        let RuleScan { repo, rules, files, policy, .. } = self.scan;
         let mut scanned = self.scan.run(self.parts);
         let unmatched: Vec<_> = files.unmatched().collect();
         if !unmatched.is_empty() {
@@ -666,22 +666,21 @@ impl Floor<'_> {
         decided::mark(self.decisions, &mut findings, repo, &decided::states(repo, self.parts), self.today);
         let unlisted = Unlisted::of(&counted, &findings);
         let Scanned { coverage, first, notes, seen, pieces, stat, .. } = scanned;
-        Found { findings, unlisted, coverage, stat, first_change: first, notes, seen, pieces }
+        RuleResults { findings, unlisted, coverage, stat, first_change: first, notes, seen, pieces }
     }
 }
 
 /// Drops findings that the commits inside a branch repeat: one finding is enough for a secret that
 /// the net change shows, or that an earlier commit has. Findings are compared by their unmasked
 /// text, so another secret with the same masked text is a separate finding.
-fn without_repeats(findings: Vec<Finding>, counted: &mut Vec<Counted>, parts: &[Part]) -> Vec<Finding> {
+fn without_repeats(findings: Vec<Finding>, counted: &mut Vec<Counted>, parts: &[ChangePart]) -> Vec<Finding> {
     let findings = without_net_repeats(findings, parts);
     let inside: Vec<ObjectId> = parts.iter().filter(|p| p.scope == Scope::Secrets).filter_map(|p| p.commit).collect();
     if inside.is_empty() {
         return findings;
     }
-    let place = |f: &Finding| f.commit.and_then(|c| inside.iter().position(|i| *i == c));
-    let (mut commits, mut kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| place(f).is_some());
-    commits.sort_by_cached_key(|f| (place(f), f.suppressed.is_some()));
+    let (mut commits, mut kept): (Vec<_>, Vec<_>) = findings.into_iter().partition(|f| index_in(&inside, f).is_some());
+    commits.sort_by_cached_key(|f| (index_in(&inside, f), f.suppressed.is_some()));
     let mut shown: HashSet<u64> = kept.iter().map(text_of).collect();
     shown.extend(counted.iter().filter(|c| !c.is_inside).map(Counted::text));
     kept.extend(commits.into_iter().filter(|f| shown.insert(text_of(f))));
@@ -689,16 +688,25 @@ fn without_repeats(findings: Vec<Finding>, counted: &mut Vec<Counted>, parts: &[
     kept
 }
 
+/// Returns the index of the commit that has a finding.
+fn index_in(commits: &[ObjectId], f: &Finding) -> Option<usize> {
+    f.commit.and_then(|commit| commits.iter().position(|c| *c == commit))
+}
+
 /// Drops findings that the net change of a range repeats: each of its commits reports the same
 /// findings for the lines that it adds.
-fn without_net_repeats(mut findings: Vec<Finding>, parts: &[Part]) -> Vec<Finding> {
+fn without_net_repeats(mut findings: Vec<Finding>, parts: &[ChangePart]) -> Vec<Finding> {
     let is_range = parts.iter().any(|p| p.is_repeat) && parts.iter().all(|p| p.is_repeat || p.commit.is_some());
     if is_range {
-        let key = |f: &Finding| (f.rule_id().to_owned(), f.file().cloned(), f.identity);
-        let shown: HashSet<_> = findings.iter().filter(|f| f.commit.is_some()).map(key).collect();
-        findings.retain(|f| f.commit.is_some() || !shown.contains(&key(f)));
+        let shown: HashSet<_> = findings.iter().filter(|f| f.commit.is_some()).map(text_key).collect();
+        findings.retain(|f| f.commit.is_some() || !shown.contains(&text_key(f)));
     }
     findings
+}
+
+/// Returns the rule, the file and the text of a finding: two commits that add the same line have equal keys.
+fn text_key(f: &Finding) -> (String, Option<RepoPath>, u64) {
+    (f.rule_id().to_owned(), f.file().cloned(), f.identity)
 }
 
 fn not_asked(backend: &str) -> String {

@@ -40,12 +40,12 @@ use crate::review::{self, Place, Record, Review, SessionRef, World};
 use crate::rules::RuleSet;
 use crate::verdict::Outcome;
 use crate::wire;
-use crate::wire::stored::{Asked, PullName, Response, STORED_VERSION};
+use crate::wire::stored::{PullName, RequestedSource, Response, STORED_VERSION};
 use advice::Told;
-use follow::{Compared, Follow};
+use follow::{Follow, RoundComparison};
 pub use pull::{Predecessor, command as pull_command, earlier, newest};
-use response::Given;
-use stored::Beside;
+use response::GivenResponse;
+use stored::RoundExtras;
 
 /// A review that may be stored, and may continue an earlier one.
 #[derive(Clone, Debug)]
@@ -54,7 +54,7 @@ pub struct Ask {
     /// Session to which this adds a round.
     pub follow_up: Option<SessionId>,
     /// Coder's response to the findings of the previous round.
-    pub response: Option<Given>,
+    pub response: Option<GivenResponse>,
     pub save: Save,
     /// The pull request under review, if one is named.
     pub pull: Option<PullName>,
@@ -173,7 +173,7 @@ pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review)
         let repo = Repo::open(&ask.request.dir, world.env).ok();
         repo.map_or_else(|| format!("{} review pr {}", crate::NAME, named.number), |repo| pull::command(&repo, named))
     });
-    let round = Round { ask, follow, pull, pull_command, said, answer, compared, record, rules };
+    let round = FinishedRound { ask, follow, pull, pull_command, said, answer, compared, record, rules };
     let mut done = round.end(review, world);
     phases.end("compare and store");
     done.review.record = ask.request.record.then_some(round.record);
@@ -182,10 +182,9 @@ pub fn review_with(ask: &Ask, world: &World<'_>, amend: impl FnOnce(&mut Review)
 
 /// Rejects a request with a secret that a follow-up would need: masked it would not work.
 fn keepable(request: &ReviewRequest, rules: &RuleSet) -> Result<()> {
-    let holds = |text: &str| stored::masked(text, rules).is_some();
-    let what = if request.files.iter().any(|f| holds(f)) {
+    let what = if request.files.iter().any(|f| stored::masked(f, rules).is_some()) {
         "a pattern of files"
-    } else if revision(&request.source).is_some_and(holds) {
+    } else if revision(&request.source).is_some_and(|rev| stored::masked(rev, rules).is_some()) {
         "the name of the revision"
     } else {
         return Ok(());
@@ -211,7 +210,7 @@ fn revision(source: &Source) -> Option<&str> {
 }
 
 /// A round whose review is finished.
-struct Round<'a> {
+struct FinishedRound<'a> {
     ask: &'a Ask,
     follow: Option<Follow>,
     /// Pull request with secrets masked.
@@ -221,12 +220,12 @@ struct Round<'a> {
     /// Author's summary of the round.
     said: Option<String>,
     answer: Option<Response>,
-    compared: Option<Compared>,
+    compared: Option<RoundComparison>,
     record: Record,
     rules: RuleSet,
 }
 
-impl Round<'_> {
+impl FinishedRound<'_> {
     /// Stores the round if requested.
     fn end(&self, mut review: Review, world: &World<'_>) -> Done {
         let number = self.follow.as_ref().map_or(1, |f| f.last().round + 1);
@@ -261,16 +260,14 @@ impl Round<'_> {
         match &self.follow {
             Some(f) => {
                 let id = f.id.to_string();
-                let write = |round: u32| self.stored(review, &id, round);
-                f.store.append(&f.id, world.now, f.last().round, &self.record, self.answer.clone(), &write)
+                f.store.append(&f.id, world.now, f.last().round, &self.record, self.answer.clone(), &|round| {
+                    self.stored(review, &id, round)
+                })
             }
-            None => {
-                let write = |id: &SessionId| {
-                    let id = id.to_string();
-                    (self.request(review, place, &id), self.stored(review, &id, 1))
-                };
-                Store::open(place)?.create(world.now, &self.record, &write)
-            }
+            None => Store::open(place)?.create(world.now, &self.record, &|id| {
+                let id = id.to_string();
+                (self.request(review, place, &id), self.stored(review, &id, 1))
+            }),
         }
     }
 
@@ -291,7 +288,7 @@ impl Round<'_> {
             pull: self.pull_command.as_deref(),
             retry: Retry::of(&review.models.setbacks),
         });
-        let beside = Beside {
+        let beside = RoundExtras {
             author_summary: self.said.clone(),
             since: self.compared.as_ref().map(|c| c.since.clone()),
             advice,
@@ -300,32 +297,36 @@ impl Round<'_> {
         stored::review(review, report, beside)
     }
 
+    /// Returns a text for the stored request, with secrets masked.
+    fn summary(&self, text: &str) -> String {
+        context::summary(text, &self.rules)
+    }
+
     /// Returns the request in the format of the store.
-    fn request(&self, review: &Review, place: &Place, id: &str) -> wire::stored::Request {
+    fn request(&self, review: &Review, place: &Place, id: &str) -> wire::stored::StoredRequest {
         let asked = &self.ask.request;
         let report = stored::report(review, &self.rules);
-        let shown = |text: &str| context::summary(text, &self.rules);
         let untracked = matches!(asked.source, Source::Unstaged { untracked: true });
         let rev = revision(&asked.source).map(str::to_owned);
         let focus = review.judged_by.review.focus.iter().map(|c| c.name().to_owned());
-        wire::stored::Request {
+        wire::stored::StoredRequest {
             schema_version: STORED_VERSION,
             review_id: id.to_owned(),
             timestamp: review.timestamp.to_string(),
             summary: self.said.clone(),
-            relevant_docs: asked.brief.documents.iter().map(|d| shown(&d.to_string_lossy())).collect(),
-            focus_areas: focus.chain(asked.brief.focus.iter().map(|f| shown(f))).collect(),
+            relevant_docs: asked.brief.documents.iter().map(|d| self.summary(&d.to_string_lossy())).collect(),
+            focus_areas: focus.chain(asked.brief.focus.iter().map(|f| self.summary(f))).collect(),
             source: report.source,
-            asked: Asked {
+            asked: RequestedSource {
                 rev,
-                branch: place.branch.as_deref().map(shown),
+                branch: place.branch.as_deref().map(|branch| self.summary(branch)),
                 untracked,
                 files: asked.files.clone(),
                 gate: asked.authority == Authority::Base,
             },
             pull: self.pull.clone(),
-            label: shown(&review.source.label),
-            author: shown(&place.actor),
+            label: self.summary(&review.source.label),
+            author: self.summary(&place.actor),
             via: self.ask.via.to_owned(),
             tool: report.tool,
             change: stored::change(&self.record),

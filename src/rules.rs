@@ -71,7 +71,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use suppress::Counting;
 pub(crate) use suppress::comment;
-pub use weaken::{RuleFile, RuleWeakening, Version, weakened};
+pub use weaken::{RuleFile, RuleWeakening, RulesVersion, weakened};
 
 /// The rules of one run: the built-in catalogue and the team's rules, without the rules that policy
 /// disables.
@@ -200,7 +200,7 @@ pub struct Description<'a> {
 
 impl<'a> Description<'a> {
     fn of(r: &'a Rule) -> Self {
-        let texts = |l: &'a catalog::List| l.iter().map(|t| &**t).collect::<Vec<_>>();
+        let texts = |l: &'a catalog::TextList| l.iter().map(|t| &**t).collect::<Vec<_>>();
         let code = |c: &Option<Cow<'static, str>>| c.as_ref().map(|c| sample::expand(c, &r.id));
         Self {
             id: &r.id,
@@ -250,7 +250,7 @@ pub fn comes_alive(old: &RepoPath, new: &RepoPath) -> bool {
     let (before, after) = (of(old), of(new));
     // JavaScript and TypeScript have the same rules.
     let before = if before.overlaps(family) { before.with(family) } else { before };
-    let leaves_tests = role::is_test_path(old.as_bytes()) && role::of(new.as_bytes()) == role::Role::Program;
+    let leaves_tests = role::is_test_path(old.as_bytes()) && role::of(new.as_bytes()) == role::FileRole::Program;
     // Rules that skip tests also check files without a language, such as private keys.
     after.goes_beyond(before) || leaves_tests
 }
@@ -282,7 +282,7 @@ pub fn is_id(id: &str) -> bool {
 }
 
 /// The compiled expressions of the built-in rules, created on first use.
-static COMPILED: [OnceLock<Option<walk::Compiled>>; catalog::RULES.len()] =
+static COMPILED: [OnceLock<Option<walk::RulePatterns>>; catalog::RULES.len()] =
     [const { OnceLock::new() }; catalog::RULES.len()];
 
 impl RuleSet {
@@ -590,16 +590,16 @@ impl RuleSet {
 
     /// Returns a rule's expressions. `None`: the rule has none, or an invalid one (tests and the
     /// loading of team rules exclude that).
-    fn compiled(&self, index: u16) -> Option<&walk::Compiled> {
+    fn compiled(&self, index: u16) -> Option<&walk::RulePatterns> {
         let slot = match COMPILED.get(usize::from(index)) {
             Some(slot) => slot,
             None => &self.team.compiled[usize::from(index) - catalog::RULES.len()],
         };
         let rule = self.rule(index);
         slot.get_or_init(|| match rule.matcher {
-            Matcher::Pattern => walk::Compiled::of(rule),
+            Matcher::Pattern => walk::RulePatterns::of(rule),
             // The conditions of the rule on its file, and its fixes.
-            Matcher::Structural if !rule.tree.is_empty() => walk::Compiled::of(rule),
+            Matcher::Structural if !rule.tree.is_empty() => walk::RulePatterns::of(rule),
             _ => None,
         })
         .as_ref()

@@ -123,12 +123,12 @@ pub struct Settings<'a> {
 /// A sandbox that passed its probe.
 #[derive(Debug)]
 pub struct Sandbox {
-    kind: Kind,
+    kind: SandboxKind,
     environment: Vec<(OsString, OsString)>,
 }
 
 #[derive(Debug)]
-enum Kind {
+enum SandboxKind {
     Bubblewrap {
         program: PathBuf,
         /// The user's home, which is hidden even inside a shown folder.
@@ -159,16 +159,16 @@ impl Sandbox {
             None => {
                 let program = find_program("bwrap", env, settings.top).map_err(|e| e.to_string())?;
                 let home = env.os("HOME").map(PathBuf::from).and_then(|home| home.canonicalize().ok());
-                Kind::Bubblewrap { program, home, shown: shown(settings, env)? }
+                SandboxKind::Bubblewrap { program, home, shown: shown(settings, env)? }
             }
             Some((program, arguments)) => {
                 let program = find_program(program, env, settings.top).map_err(|e| e.to_string())?;
-                Kind::Container { program, arguments: arguments.to_vec() }
+                SandboxKind::Container { program, arguments: arguments.to_vec() }
             }
         };
         let environment = match kind {
-            Kind::Bubblewrap { .. } => inner_environment(env),
-            Kind::Container { .. } => variables(ENGINE, env),
+            SandboxKind::Bubblewrap { .. } => inner_environment(env),
+            SandboxKind::Container { .. } => variables(ENGINE, env),
         };
         let sandbox = Self { kind, environment };
         let deadline = Instant::now() + PROBE_TIME;
@@ -191,21 +191,23 @@ impl Sandbox {
     /// # Errors
     /// Same as [`Self::open`], or the folder for the probe cannot be created.
     pub fn check(settings: &Settings<'_>, env: &Env) -> Result<String, String> {
-        let work = || {
-            let (tree, scratch) = (tempfile::tempdir()?, tempfile::tempdir()?);
-            let folders = Folders { tree: tree.path(), scratch: scratch.path() };
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            io::Result::Ok(runtime.block_on(Self::open(settings, env, folders, &Stop::default())))
-        };
         // The caller's thread may belong to a runtime.
-        let opened =
-            std::thread::scope(|s| s.spawn(work).join()).unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
+        let opened = std::thread::scope(|s| s.spawn(|| Self::probe(settings, env)).join());
+        let opened = opened.unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
         opened.map_err(|e| e.to_string())?.map(|sandbox| sandbox.name())
+    }
+
+    /// Opens the sandbox in a folder of its own, with a runtime of its own.
+    fn probe(settings: &Settings<'_>, env: &Env) -> io::Result<Result<Self, String>> {
+        let (tree, scratch) = (tempfile::tempdir()?, tempfile::tempdir()?);
+        let folders = Folders { tree: tree.path(), scratch: scratch.path() };
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(runtime.block_on(Self::open(settings, env, folders, &Stop::default())))
     }
 
     /// Returns the name of the program.
     pub fn name(&self) -> String {
-        let (Kind::Bubblewrap { program, .. } | Kind::Container { program, .. }) = &self.kind;
+        let (SandboxKind::Bubblewrap { program, .. } | SandboxKind::Container { program, .. }) = &self.kind;
         program.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
@@ -235,8 +237,8 @@ impl Sandbox {
         stop: &Stop,
     ) -> io::Result<Output> {
         let (path, mut args) = match &self.kind {
-            Kind::Bubblewrap { program, home, shown } => (program, bubblewrap(home.as_deref(), shown, folders)?),
-            Kind::Container { program, arguments } => (program, container(arguments, folders.tree)),
+            SandboxKind::Bubblewrap { program, home, shown } => (program, bubblewrap(home.as_deref(), shown, folders)?),
+            SandboxKind::Container { program, arguments } => (program, container(arguments, folders.tree)),
         };
         args.push("sh".into());
         args.extend(words.iter().cloned());
@@ -291,8 +293,7 @@ fn shown(settings: &Settings<'_>, env: &Env) -> Result<Vec<(PathBuf, PathBuf)>, 
 
 /// Returns the variables of the environment that are set.
 fn variables(names: &[&str], env: &Env) -> Vec<(OsString, OsString)> {
-    let known = |name: &&str| Some((OsString::from(name), env.os(name)?.clone()));
-    names.iter().filter_map(known).collect()
+    names.iter().filter_map(|name| Some((OsString::from(name), env.os(name)?.clone()))).collect()
 }
 
 /// Returns the environment inside of bubblewrap, where the home is a folder for temporary files.
@@ -333,8 +334,8 @@ fn bubblewrap(home: Option<&Path>, shown: &[(PathBuf, PathBuf)], folders: Folder
 /// Returns the configuration folders of Java runtimes, whose names contain the version.
 fn java_settings() -> Vec<PathBuf> {
     let entries = std::fs::read_dir("/etc").into_iter().flatten().flatten().map(|e| e.path());
-    let is_java = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("java-"));
-    let mut all: Vec<PathBuf> = entries.filter(is_java).collect();
+    let java = entries.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("java-")));
+    let mut all: Vec<PathBuf> = java.collect();
     all.sort();
     all
 }

@@ -2,9 +2,9 @@
 
 /// Quotes a word if a shell needs that.
 pub fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^~".contains(c);
+    let is_plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=:,@%+^~".contains(c));
     // A shell expands a tilde at the start.
-    if !word.is_empty() && !word.starts_with('~') && word.chars().all(is_plain) {
+    if !word.is_empty() && !word.starts_with('~') && is_plain {
         return word.to_owned();
     }
     format!("'{}'", word.replace('\'', "'\\''"))

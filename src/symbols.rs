@@ -67,7 +67,7 @@ pub struct Definition {
 
 /// The name of a variable, constant or field, where it is assigned or declared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Value {
+pub struct NamedValue {
     pub name: String,
     /// Line number, 1-based.
     pub line: u32,
@@ -78,7 +78,7 @@ pub struct Value {
 /// A statement of several lines outside of functions: a table, a route with its handler, a guard such as
 /// `if __name__ == "__main__"`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct StatementBlock {
     pub lines: RangeInclusive<u32>,
     /// The first line, in bytes of the file: without white space around it, at most [`MAX_HEADING`] bytes.
     pub heading: Range<usize>,
@@ -112,13 +112,13 @@ pub struct Symbols {
     /// Definitions in order of their first lines; an outer one comes before those inside it.
     pub definitions: Vec<Definition>,
     /// Blocks in order; an outer one comes before those inside it. A definition can also be a block.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<StatementBlock>,
     /// Calls and names of types, in order.
     pub uses: Vec<Use>,
     /// The other uses of names outside of imports, in order.
     pub mentions: Vec<Use>,
     /// Variables, constants and fields, in order.
-    pub values: Vec<Value>,
+    pub values: Vec<NamedValue>,
     /// Names in imports; for a path, its last part without an extension.
     pub imports: BTreeSet<String>,
     /// Imported names that the file renames: `read_config` for `from x import load as read_config`, mapped to the
@@ -163,9 +163,12 @@ impl Symbols {
         }
         let is_type = name.starts_with(|c: char| c.is_uppercase());
         let is_in_path = Grammar::of(path).is_some_and(|grammar| matches!(grammar.family, "rust" | "c"));
-        let imported = || self.modules.get(name).filter(|_| is_type != is_in_path).cloned();
-        let crate_or_namespace = || (is_in_path && !is_type).then(|| BTreeSet::from([name.to_owned()]));
-        self.whole.get(name).cloned().or_else(imported).or_else(crate_or_namespace)
+        self.whole
+            .get(name)
+            .cloned()
+            .or_else(|| self.modules.get(name).filter(|_| is_type != is_in_path).cloned())
+            // A crate or a namespace.
+            .or_else(|| (is_in_path && !is_type).then(|| BTreeSet::from([name.to_owned()])))
     }
 
     /// Returns the functions and types of this name that a line of the file can use.
@@ -208,22 +211,25 @@ impl Symbols {
     /// one that contains `first`, else of the one that starts between them. A declaration without a body does not
     /// count.
     pub fn heading_of(&self, first: u32, about: u32) -> Option<Range<usize>> {
-        let has_body = |d: &&Definition| d.kind != Kind::Function || d.signature.end() < d.lines.end();
-        let blocks = self.blocks.iter().map(|b| (&b.lines, &b.heading));
-        let definitions = self.definitions.iter().filter(has_body).map(|d| (&d.lines, &d.heading));
-        let around = |line: u32, last_start: u32| {
-            let scopes = blocks.clone().chain(definitions.clone());
-            let around = scopes.filter(|(lines, _)| lines.contains(&line) && *lines.start() <= last_start);
-            // With equal lines, the last one is used: a definition, whose heading has the name.
-            around.max_by_key(|(lines, _)| (*lines.start(), std::cmp::Reverse(*lines.end())))
-        };
-        let found = around(about, first).or_else(|| around(first, first));
+        let found = self.heading_around(about, first).or_else(|| self.heading_around(first, first));
         // A definition that starts at the changed line is new.
-        found.or_else(|| around(about, about.saturating_sub(1))).map(|(_, heading)| heading.clone())
+        found.or_else(|| self.heading_around(about, about.saturating_sub(1))).cloned()
+    }
+
+    /// Returns the heading of the innermost definition or block that contains a line and starts at or above
+    /// `last_start`.
+    fn heading_around(&self, line: u32, last_start: u32) -> Option<&Range<usize>> {
+        let blocks = self.blocks.iter().map(|b| (&b.lines, &b.heading));
+        let definitions =
+            self.definitions.iter().filter(|d| d.kind != Kind::Function || d.signature.end() < d.lines.end());
+        let scopes = blocks.chain(definitions.map(|d| (&d.lines, &d.heading)));
+        let around = scopes.filter(|(lines, _)| lines.contains(&line) && *lines.start() <= last_start);
+        // With equal lines, the last one is used: a definition, whose heading has the name.
+        around.max_by_key(|(lines, _)| (*lines.start(), std::cmp::Reverse(*lines.end()))).map(|(_, heading)| heading)
     }
 
     /// Returns the innermost block that contains a line.
-    pub fn block_at(&self, line: u32) -> Option<&Block> {
+    pub fn block_at(&self, line: u32) -> Option<&StatementBlock> {
         self.blocks.iter().rev().find(|b| b.lines.contains(&line))
     }
 

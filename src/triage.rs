@@ -1,6 +1,6 @@
 //! Triage in the terminal: decisions on the findings of a stored review, and the menu of sensible next commands.
 //!
-//! State machines over `(State, Input) -> (State, Effects)` and views over `(&State, Size) -> Buffer`, both pure. The
+//! State machines over `(State, Event) -> (State, Effects)` and views over `(&State, Size) -> Buffer`, both pure. The
 //! edge (`cli/triage`, `cli/screen`) reads keys, runs effects and draws. Untrusted text reaches a cell only through
 //! [`crate::untrusted`], in [`paper`].
 
@@ -18,7 +18,7 @@ pub mod state;
 pub mod view;
 
 use crate::diff::{FileChange, ObjectId};
-use crate::disposition::Entry;
+use crate::disposition::DecisionEntry;
 use crate::wire::{self, Disposition};
 use jiff::civil::Date;
 
@@ -41,7 +41,7 @@ impl Size {
 
 /// A stored review in the form that triage shows.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct TriageSubject {
     /// ID of the stored review.
     pub id: String,
     /// Display label: `the staged change`.
@@ -51,7 +51,7 @@ pub struct Subject {
     pub round: u32,
     pub verdict: wire::Verdict,
     /// In the order of the report.
-    pub items: Vec<Item>,
+    pub items: Vec<TriageItem>,
     /// The stored change, secrets masked.
     pub files: Vec<(Option<ObjectId>, FileChange)>,
     /// The current day, for dates that a user types.
@@ -60,17 +60,17 @@ pub struct Subject {
 
 /// A finding with the decisions about it.
 #[derive(Clone, Debug)]
-pub struct Item {
+pub struct TriageItem {
     pub finding: wire::Finding,
     /// The decision that applies.
-    pub entry: Option<Entry>,
+    pub entry: Option<DecisionEntry>,
     /// A decision that an agent proposes.
-    pub proposal: Option<Entry>,
+    pub proposal: Option<DecisionEntry>,
     /// True if its replacement was written during this session.
     pub is_applied: bool,
 }
 
-impl Item {
+impl TriageItem {
     /// Returns true if the finding needs a decision.
     pub fn is_pending(&self) -> bool {
         self.finding.is_pending()

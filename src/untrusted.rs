@@ -143,7 +143,7 @@ impl Piece {
 
 /// Splits text into the pieces that a terminal shows, one for each character.
 pub fn pieces(text: &[u8]) -> impl Iterator<Item = Piece> {
-    let mut state = Walk::default();
+    let mut state = PieceContext::default();
     text.utf8_chunks().flat_map(move |chunk| {
         let mut out = Vec::with_capacity(chunk.valid().len());
         let mut chars = chunk.valid().chars().peekable();
@@ -159,29 +159,29 @@ pub fn pieces(text: &[u8]) -> impl Iterator<Item = Piece> {
 
 /// The state that the previous pieces leave for the next one.
 #[derive(Default)]
-struct Walk {
+struct PieceContext {
     column: usize,
     previous: Option<char>,
     marks: usize,
-    command: Command,
+    command: LoggingCommand,
 }
 
 /// The part of `##`, letters, `[` that was read.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum Command {
+enum LoggingCommand {
     #[default]
     No,
     Hash,
     Open,
 }
 
-impl Walk {
+impl PieceContext {
     fn escape(&mut self, shown: String, bytes: usize) -> Piece {
         let width = shown.len();
         self.column += width;
         self.previous = None;
         self.marks = 0;
-        self.command = Command::No;
+        self.command = LoggingCommand::No;
         Piece { shown, width, bytes, escaped: true }
     }
 
@@ -191,15 +191,15 @@ impl Walk {
             let width = TAB - self.column % TAB;
             self.column += width;
             self.previous = None;
-            self.command = Command::No;
+            self.command = LoggingCommand::No;
             return Piece { shown: " ".repeat(width), width, bytes, escaped: false };
         }
         let command = match (self.command, c) {
-            (Command::No, '#') => Command::Hash,
-            (Command::Hash | Command::Open, '#') => Command::Open,
-            (Command::Open, '[') => return self.escape("\\x5b".to_owned(), bytes),
-            (Command::Open, c) if c.is_ascii_alphanumeric() => Command::Open,
-            _ => Command::No,
+            (LoggingCommand::No, '#') => LoggingCommand::Hash,
+            (LoggingCommand::Hash | LoggingCommand::Open, '#') => LoggingCommand::Open,
+            (LoggingCommand::Open, '[') => return self.escape("\\x5b".to_owned(), bytes),
+            (LoggingCommand::Open, c) if c.is_ascii_alphanumeric() => LoggingCommand::Open,
+            _ => LoggingCommand::No,
         };
         let width = c.width().unwrap_or(0);
         let mark = width == 0 && !c.is_ascii();
@@ -242,14 +242,21 @@ pub fn is_active(c: char) -> bool {
 /// Returns true if a joiner or a variation selector has a legitimate use: inside an emoji, or between letters of
 /// scripts that need it.
 pub fn joins(previous: Option<char>, c: char, next: Option<char>) -> bool {
-    let emoji = |c: char| matches!(u32::from(c), 0xA9 | 0xAE | 0x203C..=0x3299 | 0x1F000..=0x1FAFF);
-    let joining = |c: char| matches!(u32::from(c), 0x600..=0x8FF | 0x900..=0xDFF | 0xFB50..=0xFDFF | 0xFE70..=0xFEFC);
     match (previous, c, next) {
-        (Some(p), '\u{fe0f}', _) => emoji(p),
-        (Some(p), '\u{200d}', Some(n)) if emoji(n) => emoji(p) || p == '\u{fe0f}',
-        (Some(p), '\u{200c}' | '\u{200d}', Some(n)) => joining(p) && joining(n),
+        (Some(p), '\u{fe0f}', _) => is_emoji(p),
+        (Some(p), '\u{200d}', Some(n)) if is_emoji(n) => is_emoji(p) || p == '\u{fe0f}',
+        (Some(p), '\u{200c}' | '\u{200d}', Some(n)) => is_of_joining_script(p) && is_of_joining_script(n),
         _ => false,
     }
+}
+
+fn is_emoji(c: char) -> bool {
+    matches!(u32::from(c), 0xA9 | 0xAE | 0x203C..=0x3299 | 0x1F000..=0x1FAFF)
+}
+
+/// Returns true for a letter of a script whose letters change their form with their neighbours.
+fn is_of_joining_script(c: char) -> bool {
+    matches!(u32::from(c), 0x600..=0x8FF | 0x900..=0xDFF | 0xFB50..=0xFDFF | 0xFE70..=0xFEFC)
 }
 
 /// Escapes a composed line of output that begins with `::`, as workflow commands do.

@@ -261,9 +261,8 @@ pub fn judge(
         let t = policy.thresholds(f.file());
         let proven = f.disputed.is_none() && f.confidence() >= t.min_confidence;
         let trusted = matches!(f.origin(), Origin::Rules) || proven;
-        let reaches = |list: &[Severity]| list.iter().any(|s| f.severity() >= *s);
-        let severe = reaches(&t.block_on);
-        let warns = severe || reaches(&t.warn_on);
+        let severe = reaches(f, &t.block_on);
+        let warns = severe || reaches(f, &t.warn_on);
         f.blocking = f.counts() && severe && trusted;
         block |= f.blocking;
         warn |= f.counts() && !f.blocking && warns;
@@ -274,6 +273,11 @@ pub fn judge(
         (false, true, true) => Verdict::Warn,
         (false, true, false) => Verdict::Pass,
     }
+}
+
+/// Returns true if a finding is at least as severe as one of these severities.
+fn reaches(f: &Finding, severities: &[Severity]) -> bool {
+    severities.iter().any(|s| f.severity() >= *s)
 }
 
 /// Returns the exit status of the process. It is the same for every output format.
@@ -303,10 +307,13 @@ mod tests {
 
     #[test]
     fn slo_02_findings_that_are_not_listed_count() {
-        let verdict = |u: Unlisted| super::judge(&mut [], &u, &coverage(false), None, &Policy::default());
-        assert_eq!(verdict(Unlisted { blocking: [0, 1, 0, 0], ..Unlisted::default() }), Verdict::Block);
-        assert_eq!(verdict(Unlisted { warning: 1, ..Unlisted::default() }), Verdict::Warn);
-        assert_eq!(verdict(Unlisted { suppressed: 5, ..Unlisted::default() }), Verdict::Pass);
+        assert_eq!(verdict_of(&Unlisted { blocking: [0, 1, 0, 0], ..Unlisted::default() }), Verdict::Block);
+        assert_eq!(verdict_of(&Unlisted { warning: 1, ..Unlisted::default() }), Verdict::Warn);
+        assert_eq!(verdict_of(&Unlisted { suppressed: 5, ..Unlisted::default() }), Verdict::Pass);
+    }
+
+    fn verdict_of(unlisted: &Unlisted) -> Verdict {
+        super::judge(&mut [], unlisted, &coverage(false), None, &Policy::default())
     }
 
     fn finding(severity: Severity) -> Finding {
@@ -358,15 +365,16 @@ mod tests {
 
     #[test]
     fn what_is_worse_than_a_named_severity_blocks_too() {
-        let blocking = |block_on: Vec<Severity>| {
-            let mut policy = Policy::default();
-            policy.block_on = block_on;
-            policy
-        };
-        let only_major = blocking(vec![Severity::Major]);
+        let only_major = blocking_on(vec![Severity::Major]);
         assert_eq!(judge(&mut [finding(Severity::Critical)], &coverage(false), None, &only_major), Verdict::Block);
-        let nothing = blocking(Vec::new());
+        let nothing = blocking_on(Vec::new());
         assert_eq!(judge(&mut [finding(Severity::Critical)], &coverage(false), None, &nothing), Verdict::Warn);
+    }
+
+    fn blocking_on(severities: Vec<Severity>) -> Policy {
+        let mut policy = Policy::default();
+        policy.block_on = severities;
+        policy
     }
 
     #[test]

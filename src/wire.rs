@@ -42,7 +42,7 @@ pub struct Report {
     #[schemars(extend("format" = "date-time"))]
     pub timestamp: String,
     /// The reviewed change.
-    pub source: Source,
+    pub source: ReviewedSource,
     /// Result of the gate.
     pub verdict: Verdict,
     /// Exit code of the process: 0 pass, 1 blocked, 2 usage error, 3 incomplete.
@@ -54,7 +54,7 @@ pub struct Report {
     /// Findings by path, line and rule. Findings about the whole change come first.
     pub findings: Vec<Finding>,
     /// Remarks that are not findings.
-    pub notes: Vec<Note>,
+    pub notes: Vec<ReportNote>,
     /// Compliance with the design documents; null if none was given.
     pub design_compliance: Option<DesignCompliance>,
     /// Requirements of the documents that the change does not meet.
@@ -70,7 +70,7 @@ pub struct Report {
     /// Reviewed and unreviewed files, with reasons.
     pub coverage: Coverage,
     /// Requests and cost by backend; empty if only the rules reviewed.
-    pub usage: Vec<Usage>,
+    pub usage: Vec<BackendUsage>,
     /// The policy that applied.
     pub policy: Policy,
     /// Duration of the review in milliseconds.
@@ -134,7 +134,8 @@ pub enum Assessment {
 
 /// The reviewed change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Source {
+#[schemars(rename = "Source")]
+pub struct ReviewedSource {
     /// Kind of the source.
     pub kind: SourceKind,
     /// Full object ID of the old side; null if there is none.
@@ -181,12 +182,13 @@ pub struct Summary {
     pub dropped: usize,
     /// Findings that are counted above and not listed; absent if all are listed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unlisted: Option<Unlisted>,
+    pub unlisted: Option<UnlistedCounts>,
 }
 
 /// Number of findings that are counted and not listed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Unlisted {
+#[schemars(rename = "Unlisted")]
+pub struct UnlistedCounts {
     /// Critical.
     pub critical: usize,
     /// Major.
@@ -305,7 +307,7 @@ pub struct Finding {
     pub disputed: Option<String>,
     /// The test that shows the defect; null if none ran.
     #[serde(default)]
-    pub reproduction: Option<Reproduction>,
+    pub reproduction: Option<ReproductionTest>,
     /// The waiver; null if the finding counts.
     pub waived: Option<Waiver>,
     /// The decision of a person; `fixed` only in lists of earlier findings.
@@ -321,7 +323,8 @@ pub struct Finding {
 
 /// A test that fails on the change and passes with a fix. A model wrote it; it ran in a sandbox.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Reproduction {
+#[schemars(rename = "Reproduction")]
+pub struct ReproductionTest {
     /// Shell command that runs the test in the top folder of the repository. Untrusted text.
     pub command: String,
     /// Files of the test.
@@ -441,7 +444,8 @@ pub struct Suppression {
 
 /// A remark that is not a finding.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Note {
+#[schemars(rename = "Note")]
+pub struct ReportNote {
     /// Path from the repository root; null for the whole change.
     pub file: Option<String>,
     /// Line on the new side, from 1; null if the remark is not about a line.
@@ -458,12 +462,13 @@ pub struct DesignCompliance {
     /// True if no violation is severe enough.
     pub follows_architecture: bool,
     /// Violations of the design.
-    pub violations: Vec<Violation>,
+    pub violations: Vec<DesignViolation>,
 }
 
 /// A violation of the design.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Violation {
+#[schemars(rename = "Violation")]
+pub struct DesignViolation {
     /// Title of a few words.
     pub issue: String,
     /// Description of the violation.
@@ -580,7 +585,8 @@ pub struct Failed {
 
 /// Requests to a backend and their cost.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Usage {
+#[schemars(rename = "Usage")]
+pub struct BackendUsage {
     /// Name of the backend in the policy.
     pub backend: String,
     /// The model; empty if unknown.

@@ -1,7 +1,7 @@
 //! Generated changes, and changes of real files with a duplicated line.
 
 use claude_reviewer::ai::material::{Group, Shown};
-use claude_reviewer::ai::plan::{Chunk, HunkPart, Piece};
+use claude_reviewer::ai::plan::{Chunk, FilePiece, HunkPart};
 use claude_reviewer::ai::related::Related;
 use claude_reviewer::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, LineKind, RepoPath, Side};
 use claude_reviewer::policy::Policy;
@@ -91,6 +91,6 @@ pub fn alone(file: &Shown, rules: &RuleSet) -> Option<(Group, Chunk)> {
 fn whole(file: Shown) -> (Group, Chunk) {
     let lengths = file.hunks.iter().map(|h| h.lines.len()).enumerate();
     let hunks = lengths.map(|(hunk, length)| HunkPart { hunk, lines: 0..length }).collect();
-    let chunk = Chunk { group: 0, pieces: vec![Piece { file: 0, hunks, split: false }], room: 0 };
+    let chunk = Chunk { group: 0, pieces: vec![FilePiece { file: 0, hunks, split: false }], room: 0 };
     (group_of(vec![file]), chunk)
 }

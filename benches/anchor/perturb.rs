@@ -3,7 +3,7 @@
 mod changes;
 
 pub use changes::made_up;
-use claude_reviewer::ai::anchor::{self, Anchored, Context, Files};
+use claude_reviewer::ai::anchor::{self, Anchored, Context, TreeFiles};
 use claude_reviewer::ai::ask::Read;
 use claude_reviewer::ai::claim::{Claim, Reply};
 use claude_reviewer::ai::material::Group;
@@ -300,7 +300,7 @@ impl Texts {
     }
 }
 
-impl Files for Texts {
+impl TreeFiles for Texts {
     fn text(&self, path: &RepoPath) -> Option<Rc<str>> {
         self.paths.iter().position(|p| p == path).map(|i| self.texts[i].clone())
     }
@@ -334,7 +334,7 @@ impl Setting<'_> {
             read: &read,
             backend: "bench",
             rules: self.rules,
-            tree: tree.map(|t| t as &dyn Files),
+            tree: tree.map(|t| t as &dyn TreeFiles),
         };
         let reply = Reply { findings: vec![told.claim()], ..Reply::default() };
         let mut anchored = anchor::claims(&reply, &context).into_iter();

@@ -4,7 +4,7 @@
 //! The run does not wait for the agent. A first run collects the questions, and every answer is missing. A later run
 //! over the same change asks the same questions, and finds the submitted answers by the IDs of their questions.
 
-use super::ask::{Answer, Ask, Cause, Failure, Nonce, Prompt, Schema};
+use super::ask::{Ask, Cause, Failure, ModelAnswer, Nonce, Prompt, Schema};
 use crate::hex;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -21,12 +21,12 @@ pub(super) const CAPACITY: usize = 60_000;
 pub struct Agent {
     nonce: Nonce,
     answers: BTreeMap<String, String>,
-    asked: Mutex<Vec<Question>>,
+    asked: Mutex<Vec<AgentQuestion>>,
 }
 
 /// A question of a review.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Question {
+pub struct AgentQuestion {
     /// The same in every run over the same change: 16 hexadecimal digits.
     pub id: String,
     /// True if it asks whether a claim is correct; false if it asks for a review of a part.
@@ -51,17 +51,17 @@ impl Agent {
     }
 
     /// Returns the questions of the run, in order.
-    pub fn questions(&self) -> Vec<Question> {
+    pub fn questions(&self) -> Vec<AgentQuestion> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Records a question, and returns the submitted answer.
-    pub(super) fn answer(&self, ask: &Ask<'_>) -> Result<Answer, Failure> {
+    pub(super) fn answer(&self, ask: &Ask<'_>) -> Result<ModelAnswer, Failure> {
         let id = id(ask.prompt, ask.schema);
         let answer = self.answers.get(&id);
         let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
         if asked.iter().all(|q| q.id != id) {
-            asked.push(Question {
+            asked.push(AgentQuestion {
                 is_about_a_claim: ask.schema.name != "review",
                 instructions: ask.prompt.system,
                 schema: ask.schema.value.clone(),
@@ -71,7 +71,7 @@ impl Agent {
             });
         }
         match answer {
-            Some(text) => Ok(Answer { text: text.clone(), ..Answer::default() }),
+            Some(text) => Ok(ModelAnswer { text: text.clone(), ..ModelAnswer::default() }),
             None => Err(Failure::new(Cause::Setup, format!("no answer to question {id} was submitted"))),
         }
     }

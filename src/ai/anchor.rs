@@ -1,6 +1,6 @@
 //! Anchors claims to the change. Pure.
 //!
-//! A claim becomes a [`Candidate`] only if its quote or its line is in the text sent to the model. Its confidence
+//! A claim becomes a [`ClaimCandidate`] only if its quote or its line is in the text sent to the model. Its confidence
 //! follows from the evidence, and never from the model's own statements about it.
 
 mod also;
@@ -24,7 +24,7 @@ use super::claim::Reply;
 use super::material::{Document, Group};
 use super::plan::Chunk;
 use super::tree::Tree;
-use super::{Compliance, Missing, Violation};
+use super::{Compliance, DesignViolation, UnmetRequirement};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::finding::{Draft, Evidence, Reproduction, Severity};
 use crate::rules::RuleSet;
@@ -57,11 +57,11 @@ pub struct Context<'a> {
     /// Rules that mask secrets in the text of a claim.
     pub rules: &'a RuleSet,
     /// The tree under review; `None` for a patch or files outside a repository.
-    pub tree: Option<&'a dyn Files>,
+    pub tree: Option<&'a dyn TreeFiles>,
 }
 
 /// The files of the tree under review, as models see them.
-pub trait Files: Debug {
+pub trait TreeFiles: Debug {
     /// Returns the text of a file with secrets replaced and hidden characters made visible. Returns `None` if the file
     /// cannot be shown.
     fn text(&self, path: &RepoPath) -> Option<Rc<str>>;
@@ -74,7 +74,7 @@ pub trait Files: Debug {
     }
 }
 
-impl Files for Tree<'_> {
+impl TreeFiles for Tree<'_> {
     fn text(&self, path: &RepoPath) -> Option<Rc<str>> {
         Tree::text(self, path).ok()
     }
@@ -91,7 +91,7 @@ impl Files for Tree<'_> {
 /// The result of anchoring a claim.
 #[derive(Clone, Debug)]
 pub enum Anchored {
-    Candidate(Box<Candidate>),
+    Candidate(Box<ClaimCandidate>),
     /// The claim is not about the change, whether it is true or not: it concerns unchanged code, or a file outside the
     /// change.
     Remark {
@@ -108,7 +108,7 @@ pub enum Anchored {
 
 /// A claim that is anchored to the change.
 #[derive(Clone, Debug)]
-pub struct Candidate {
+pub struct ClaimCandidate {
     pub draft: Draft,
     /// Position of its [`Group`]. The commit cannot replace it: several groups may have the same commit, or none.
     pub group: usize,
@@ -126,7 +126,7 @@ pub struct Candidate {
     pub notes: Vec<String>,
 }
 
-impl Candidate {
+impl ClaimCandidate {
     /// Returns the severity. A listed weakness is critical if the claim is anchored to its lines by a quote.
     pub fn severity(&self) -> Severity {
         seal::severity(&self.draft, self.quoted >= Quoted::AsNumbered)
@@ -150,8 +150,11 @@ pub enum Quoted {
 pub fn claims(reply: &Reply, cx: &Context<'_>) -> Vec<Anchored> {
     let mut drafter = Drafter::new(*cx);
     let mut out: Vec<Anchored> = reply.findings.iter().map(|claim| drafter.anchor(claim)).collect();
-    let note = |text: &String| text::clean(cx.rules, text, text::REMARK);
-    out.extend(reply.notes.iter().map(|n| Anchored::Remark { file: None, line: None, text: note(n) }));
+    out.extend(reply.notes.iter().map(|note| Anchored::Remark {
+        file: None,
+        line: None,
+        text: text::clean(cx.rules, note, text::REMARK),
+    }));
     let violations = reply.design_compliance.iter().flat_map(|c| &c.violations);
     out.extend(violations.map(|v| drafter.documented(&Documented::of_violation(v))));
     out.extend(reply.missing_requirements.iter().map(|m| drafter.documented(&Documented::of_missing(m))));
@@ -160,16 +163,14 @@ pub fn claims(reply: &Reply, cx: &Context<'_>) -> Vec<Anchored> {
 
 /// Returns the compliance statement and the missing requirements of a reply, for the report. Omits an entry whose
 /// citation does not exist.
-pub fn documented(reply: &Reply, cx: &Context<'_>) -> (Option<Compliance>, Vec<Missing>) {
-    let clean = |text: &str| text::clean(cx.rules, text, text::BODY);
-    let severity = |said: &str| draft::severity(said).0;
+pub fn documented(reply: &Reply, cx: &Context<'_>) -> (Option<Compliance>, Vec<UnmetRequirement>) {
     let compliance = reply.design_compliance.as_ref().map(|c| {
         let violations = c.violations.iter().filter_map(|v| {
             let place = draft::cited(cx, v.reference.as_deref()?, &[], None)?;
-            Some(Violation {
-                issue: clean(&v.issue),
-                description: clean(&v.description),
-                impact: severity(&v.impact),
+            Some(DesignViolation {
+                issue: text::clean(cx.rules, &v.issue, text::BODY),
+                description: text::clean(cx.rules, &v.description, text::BODY),
+                impact: draft::severity(&v.impact).0,
                 reference: Some(place.label),
                 recommendation: text::some(cx.rules, v.recommendation.as_deref(), text::BODY),
             })
@@ -180,10 +181,10 @@ pub fn documented(reply: &Reply, cx: &Context<'_>) -> (Option<Compliance>, Vec<M
     let has_documents = !cx.documents.is_empty() || !cx.conventions.is_empty();
     let missing = reply.missing_requirements.iter().filter_map(|m| {
         let place = draft::cited(cx, m.reference.as_deref()?, &[], None)?;
-        Some(Missing {
-            requirement: clean(&m.requirement),
+        Some(UnmetRequirement {
+            requirement: text::clean(cx.rules, &m.requirement, text::BODY),
             reference: Some(place.label),
-            severity: severity(&m.severity),
+            severity: draft::severity(&m.severity).0,
         })
     });
     (compliance.filter(|_| has_documents), missing.collect())

@@ -37,8 +37,8 @@ impl Nonce {
 
     /// Parses 32 lowercase hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_digit = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
-        (text.len() == 32 && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+        let is_valid = text.len() == 32 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        is_valid.then(|| Self(text.to_owned()))
     }
 
     /// Returns the digits.
@@ -136,7 +136,7 @@ impl Begun {
 
 /// The answer of a backend.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct ModelAnswer {
     /// Text of the reply: one JSON document, if the backend followed the instructions.
     pub text: String,
     pub usage: Spent,
@@ -169,13 +169,13 @@ impl Lookups {
 /// A lookup of a model, with the digest of its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lookup {
-    pub subject: Subject,
+    pub subject: LookupSubject,
     pub digest: [u8; 32],
 }
 
 /// The subject of a lookup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Subject {
+pub enum LookupSubject {
     /// A call of a tool of this program, as the model sent it.
     Call { name: String, arguments: Value },
     /// The text of a file, read by a program from a copy of the tree.

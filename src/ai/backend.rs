@@ -18,7 +18,7 @@ mod url;
 
 pub use crate::http::Pool;
 
-use crate::ai::ask::{Answer, Ask, Cause, Failure};
+use crate::ai::ask::{Ask, Cause, Failure, ModelAnswer};
 use crate::ai::tree::Tree;
 use crate::env::Env;
 use crate::policy;
@@ -156,7 +156,7 @@ impl Backend {
     ///
     /// Ends at the deadline of the question, and immediately when the run is stopped. Dropping the future closes its
     /// connection.
-    pub async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
+    pub async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
         match &self.speaker {
             Speaker::Http(http) => http.ask(ask, around).await,
             Speaker::Claude(claude) => claude.ask(ask, around).await,

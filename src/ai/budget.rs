@@ -27,7 +27,7 @@ const WRITE: f64 = 0.25;
 
 /// Spending limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limits {
+pub struct BudgetLimits {
     pub requests: u32,
     pub usd: f64,
     /// True if the user set `usd`, false if it is the default.
@@ -52,7 +52,7 @@ struct Requests {
 /// Spent and reserved amounts of a run.
 #[derive(Clone, Debug)]
 pub struct Budget {
-    limits: Limits,
+    limits: BudgetLimits,
     requests: Requests,
     tokens: u64,
     held_tokens: u64,
@@ -106,7 +106,7 @@ pub enum Reservation {
 
 impl Budget {
     /// Creates a budget with nothing spent.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: BudgetLimits) -> Self {
         Self {
             limits,
             requests: Requests::default(),
@@ -318,12 +318,14 @@ fn cost_of(price: &Price, input: u64, output: u64) -> f64 {
 
 /// Returns the cost from the provider, or else the cost by the prices of the policy.
 pub fn cost(spent: &Spent, price: Option<&Price>) -> Option<f64> {
-    let by_price = |p: &Price| {
-        let fresh = spent.input_tokens.saturating_sub(spent.cached_tokens) as f64;
-        let fresh = fresh + spent.written_tokens as f64 * WRITE;
-        (fresh * p.input + spent.cached_tokens as f64 * p.cached + spent.output_tokens as f64 * p.output) / 1e6
-    };
-    spent.cost_usd.or_else(|| price.map(by_price))
+    spent.cost_usd.or_else(|| price.map(|p| cost_by_price(spent, p)))
+}
+
+/// Returns the cost of the counted tokens.
+fn cost_by_price(spent: &Spent, p: &Price) -> f64 {
+    let fresh = spent.input_tokens.saturating_sub(spent.cached_tokens) as f64;
+    let fresh = fresh + spent.written_tokens as f64 * WRITE;
+    (fresh * p.input + spent.cached_tokens as f64 * p.cached + spent.output_tokens as f64 * p.output) / 1e6
 }
 
 #[cfg(test)]

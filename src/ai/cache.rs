@@ -6,7 +6,7 @@
 //! to others, or is inside the tree under review, where the change could have added it. A corrupt entry is a miss. A
 //! failure of the cache is never an error.
 
-use crate::ai::ask::{Lookup, Nonce, Prompt, Read, Schema, Subject};
+use crate::ai::ask::{Lookup, LookupSubject, Nonce, Prompt, Read, Schema};
 use crate::ai::tools;
 use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
@@ -48,11 +48,11 @@ pub struct Cache {
 
 /// A hash of everything that a reply depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key([u8; 32]);
+pub struct ReplyKey([u8; 32]);
 
 /// Everything that a reply depends on.
 #[derive(Clone, Copy, Debug)]
-pub struct Question<'a> {
+pub struct CachedQuestion<'a> {
     pub prompt: &'a Prompt,
     pub schema: &'a Schema,
     /// Kind of the backend, such as `anthropic`.
@@ -70,7 +70,7 @@ pub struct Question<'a> {
 
 /// A complete and valid reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptReply {
     /// Text of the reply, with the nonce of the run that reads it.
     pub text: String,
     pub read: Vec<Read>,
@@ -82,40 +82,50 @@ pub struct Kept {
     pub model: String,
 }
 
-impl Key {
+/// Hashes texts without the nonce of the run.
+struct TextHash<'n> {
+    hash: Sha256,
+    nonce: &'n str,
+}
+
+impl TextHash<'_> {
+    /// Adds one text.
+    fn add(&mut self, text: &str) {
+        // Split the text at the nonce and hash the lengths, so that no text can imitate the gap of another.
+        let parts: Vec<_> = text.split(self.nonce).collect();
+        self.hash.update((parts.len() as u64).to_le_bytes());
+        for part in parts {
+            self.hash.update((part.len() as u64).to_le_bytes());
+            self.hash.update(part.as_bytes());
+        }
+    }
+}
+
+impl ReplyKey {
     /// Returns the key of a question. The nonce of the run is not part of it.
-    pub fn of(question: &Question<'_>) -> Self {
-        let Question { prompt, schema, kind, endpoint, model, effort, depth, has_tools } = question;
-        let mut hash = Sha256::new();
-        let mut field = |text: &str| {
-            // Split the text at the nonce and hash the lengths, so that no text can imitate the gap of another.
-            let parts: Vec<_> = text.split(prompt.nonce.as_str()).collect();
-            hash.update((parts.len() as u64).to_le_bytes());
-            for part in parts {
-                hash.update((part.len() as u64).to_le_bytes());
-                hash.update(part.as_bytes());
-            }
-        };
-        field(env!("CARGO_PKG_VERSION"));
+    pub fn of(question: &CachedQuestion<'_>) -> Self {
+        let CachedQuestion { prompt, schema, kind, endpoint, model, effort, depth, has_tools } = question;
+        let mut hash = TextHash { hash: Sha256::new(), nonce: prompt.nonce.as_str() };
+        hash.add(env!("CARGO_PKG_VERSION"));
         for part in [prompt.system, &prompt.context, &prompt.manifest.key, &prompt.chunk, &prompt.task] {
-            field(part);
+            hash.add(part);
         }
-        field(schema.name);
-        field(&schema.value.to_string());
+        hash.add(schema.name);
+        hash.add(&schema.value.to_string());
         for part in [kind, endpoint, model, effort] {
-            field(part);
+            hash.add(part);
         }
-        field(match depth {
+        hash.add(match depth {
             Depth::Quick => "quick",
             Depth::Thorough => "thorough",
         });
-        field(if *has_tools { "with tools" } else { "no tools" });
+        hash.add(if *has_tools { "with tools" } else { "no tools" });
         for spec in tools::SPECS.iter().filter(|_| *has_tools) {
-            field(spec.name);
-            field(spec.description);
-            field(&spec.schema().to_string());
+            hash.add(spec.name);
+            hash.add(spec.description);
+            hash.add(&spec.schema().to_string());
         }
-        Self(hash.finalize().into())
+        Self(hash.hash.finalize().into())
     }
 
     /// Returns the key of a cached value that is not a reply, from everything that it depends on.
@@ -164,7 +174,7 @@ impl Cache {
     }
 
     /// Returns the reply to a question, with the nonce of this run. Removes a corrupt entry.
-    pub fn get(&self, key: &Key, nonce: &Nonce) -> Option<Kept> {
+    pub fn get(&self, key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
         let name = key.file_name();
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = match rustix::fs::openat(&self.folder, &name, flags, Mode::empty()) {
@@ -182,7 +192,7 @@ impl Cache {
     }
 
     /// Stores a reply, if possible. The write is atomic for readers.
-    pub fn put(&self, key: &Key, nonce: &Nonce, kept: &Kept) {
+    pub fn put(&self, key: &ReplyKey, nonce: &Nonce, kept: &KeptReply) {
         let bytes = encode(key, nonce, kept);
         if bytes.len() as u64 > MAX_ENTRY {
             return;
@@ -260,7 +270,7 @@ fn read_own(file: File) -> Option<Vec<u8>> {
 }
 
 /// Encodes an entry: a line with the checksum of the rest, and one JSON document.
-fn encode(key: &Key, nonce: &Nonce, kept: &Kept) -> Vec<u8> {
+fn encode(key: &ReplyKey, nonce: &Nonce, kept: &KeptReply) -> Vec<u8> {
     let read = kept.read.iter().map(|r| json!([hex::encode(r.path.as_bytes()), r.first.get(), r.last.get()]));
     let body = json!({
         "key": key.file_name(),
@@ -275,7 +285,7 @@ fn encode(key: &Key, nonce: &Nonce, kept: &Kept) -> Vec<u8> {
     format!("{MAGIC} {}\n{body}", hex::encode(&Sha256::digest(&body))).into_bytes()
 }
 
-fn decode(bytes: &[u8], key: &Key, nonce: &Nonce) -> Option<Kept> {
+fn decode(bytes: &[u8], key: &ReplyKey, nonce: &Nonce) -> Option<KeptReply> {
     let (head, body) = std::str::from_utf8(bytes).ok()?.split_once('\n')?;
     let sum = head.strip_prefix(MAGIC)?.strip_prefix(' ')?;
     if sum != hex::encode(&Sha256::digest(body)) {
@@ -288,7 +298,7 @@ fn decode(bytes: &[u8], key: &Key, nonce: &Nonce) -> Option<Kept> {
     let text: Option<Vec<_>> = body["text"].as_array()?.iter().map(Value::as_str).collect();
     let read: Option<Vec<_>> = body["read"].as_array()?.iter().map(read_of).collect();
     let lookups: Option<Vec<_>> = body["lookups"].as_array()?.iter().map(lookup_of).collect();
-    Some(Kept {
+    Some(KeptReply {
         text: text?.join(nonce.as_str()),
         read: read?,
         lookups: lookups?,
@@ -300,9 +310,9 @@ fn decode(bytes: &[u8], key: &Key, nonce: &Nonce) -> Option<Kept> {
 fn lookup_to_json(lookup: &Lookup) -> Value {
     let digest = hex::encode(&lookup.digest);
     match &lookup.subject {
-        Subject::Call { name, arguments } => json!({"call": name, "arguments": arguments, "digest": digest}),
-        Subject::File(path) => json!({"file": hex::encode(path.as_bytes()), "digest": digest}),
-        Subject::Tree => json!({"digest": digest}),
+        LookupSubject::Call { name, arguments } => json!({"call": name, "arguments": arguments, "digest": digest}),
+        LookupSubject::File(path) => json!({"file": hex::encode(path.as_bytes()), "digest": digest}),
+        LookupSubject::Tree => json!({"digest": digest}),
     }
 }
 
@@ -310,16 +320,21 @@ fn lookup_of(value: &Value) -> Option<Lookup> {
     let digest = hex::decode(value["digest"].as_str()?)?.try_into().ok()?;
     let subject = match (value.get("call"), value.get("file")) {
         (Some(name), None) => {
-            Subject::Call { name: name.as_str()?.to_owned(), arguments: value.get("arguments")?.clone() }
+            LookupSubject::Call { name: name.as_str()?.to_owned(), arguments: value.get("arguments")?.clone() }
         }
-        (None, Some(path)) => Subject::File(RepoPath::new(hex::decode(path.as_str()?)?)),
-        (None, None) => Subject::Tree,
+        (None, Some(path)) => LookupSubject::File(RepoPath::new(hex::decode(path.as_str()?)?)),
+        (None, None) => LookupSubject::Tree,
         (Some(_), Some(_)) => return None,
     };
     Some(Lookup { subject, digest })
 }
 
 fn read_of(value: &Value) -> Option<Read> {
-    let line = |i: usize| LineNo::new(u32::try_from(value[i].as_u64()?).ok()?);
-    Some(Read { path: RepoPath::new(hex::decode(value[0].as_str()?)?), first: line(1)?, last: line(2)? })
+    let path = RepoPath::new(hex::decode(value[0].as_str()?)?);
+    Some(Read { path, first: line_of(&value[1])?, last: line_of(&value[2])? })
+}
+
+/// Parses a line number.
+fn line_of(value: &Value) -> Option<LineNo> {
+    LineNo::new(u32::try_from(value.as_u64()?).ok()?)
 }

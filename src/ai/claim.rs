@@ -24,9 +24,9 @@ pub struct Reply {
     pub nonce: String,
     pub findings: Vec<Claim>,
     /// Null unless design documents were given.
-    pub design_compliance: Option<Compliance>,
+    pub design_compliance: Option<ComplianceClaim>,
     /// Empty unless documents with requirements were given.
-    pub missing_requirements: Vec<Missing>,
+    pub missing_requirements: Vec<RequirementClaim>,
     /// Every file that was reviewed completely, by its path as shown.
     pub files_reviewed: Vec<String>,
     /// Files, or parts of them, that could not be reviewed.
@@ -94,14 +94,14 @@ pub struct Elsewhere {
 
 /// Whether the change follows the documents.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
-pub struct Compliance {
+pub struct ComplianceClaim {
     pub follows_architecture: bool,
-    pub violations: Vec<Violation>,
+    pub violations: Vec<ViolationClaim>,
 }
 
 /// Where the change leaves the design.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
-pub struct Violation {
+pub struct ViolationClaim {
     pub issue: String,
     pub description: String,
     #[schemars(schema_with = "severities")]
@@ -113,7 +113,7 @@ pub struct Violation {
 
 /// What a document asks for and the change lacks.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
-pub struct Missing {
+pub struct RequirementClaim {
     pub requirement: String,
     /// The place in the document, as `FILE#Heading: "its words, verbatim"`.
     pub reference: Option<String>,
@@ -236,9 +236,12 @@ mod tests {
         }
     }
 
+    fn fields(schema: &Value) -> Vec<String> {
+        schema["properties"].as_object().unwrap().keys().cloned().collect()
+    }
+
     #[test]
     fn the_schema_has_the_evidence_before_the_judgement_and_the_summary_last() {
-        let fields = |v: &Value| v["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
         let value = &schema().value;
         assert_eq!(
             fields(value),

@@ -27,7 +27,7 @@ const MESSAGES: usize = 50;
 
 /// The documents that were found, and notes on the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundDocuments {
     pub documents: Vec<Document>,
     /// Notes for the report.
     pub notes: Vec<String>,
@@ -43,8 +43,8 @@ pub fn conventions<'p>(
     names: &[String],
     paths: impl IntoIterator<Item = &'p RepoPath>,
     rules: &RuleSet,
-) -> Found {
-    let mut out = Found::default();
+) -> FoundDocuments {
+    let mut out = FoundDocuments::default();
     let mut room = ALL_CONVENTIONS;
     if names.is_empty() {
         return out;
@@ -108,8 +108,7 @@ fn folders<'p>(paths: impl IntoIterator<Item = &'p RepoPath>, notes: &mut Vec<St
         notes.push(format!("conventions were read from the first {FOLDERS} folders only"));
     }
     let mut all: Vec<Vec<u8>> = all.into_iter().map(<[u8]>::to_vec).collect();
-    let depth = |f: &[u8]| if f.is_empty() { 0 } else { 1 + memchr::memchr_iter(b'/', f).count() };
-    all.sort_by_key(|f| std::cmp::Reverse(depth(f)));
+    all.sort_by_key(|f| std::cmp::Reverse(if f.is_empty() { 0 } else { 1 + memchr::memchr_iter(b'/', f).count() }));
     all
 }
 
@@ -117,8 +116,8 @@ fn folders<'p>(paths: impl IntoIterator<Item = &'p RepoPath>, notes: &mut Vec<St
 ///
 /// `top` is the worktree of the repository: nothing outside it is read, not even through a symlink. Without a
 /// repository, `dir` is used.
-pub fn documents(named: &[PathBuf], dir: &Path, top: Option<&Path>, rules: &RuleSet) -> Found {
-    let mut out = Found::default();
+pub fn documents(named: &[PathBuf], dir: &Path, top: Option<&Path>, rules: &RuleSet) -> FoundDocuments {
+    let mut out = FoundDocuments::default();
     for path in named {
         match document(path, dir, top.unwrap_or(dir), rules) {
             Ok(document) if out.documents.iter().any(|d| d.name == document.name) => {}
@@ -168,12 +167,8 @@ pub fn inside(path: &Path, dir: &Path, top: &Path) -> Result<Inside, String> {
 ///
 /// As [`inside`], but without a check of the file type.
 pub fn locate(path: &Path, dir: &Path, top: &Path) -> Result<(PathBuf, RepoPath), String> {
-    let failed = |e: std::io::Error| match e.kind() {
-        std::io::ErrorKind::NotFound => "file not found".to_owned(),
-        _ => format!("it cannot be read: {e}"),
-    };
-    let top = top.canonicalize().map_err(failed)?;
-    let full = dir.join(path).canonicalize().map_err(failed)?;
+    let top = top.canonicalize().map_err(|e| unreadable(&e))?;
+    let full = dir.join(path).canonicalize().map_err(|e| unreadable(&e))?;
     let Ok(inside) = full.strip_prefix(&top) else {
         return Err("outside of the repository".to_owned());
     };
@@ -209,6 +204,14 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
     match bytes.len() > MAX_DOCUMENT {
         true => Err(format!("it is larger than {} KiB", MAX_DOCUMENT >> 10)),
         false => Ok(bytes),
+    }
+}
+
+/// Formats the error of a file or folder that does not exist or cannot be read.
+fn unreadable(e: &std::io::Error) -> String {
+    match e.kind() {
+        std::io::ErrorKind::NotFound => "file not found".to_owned(),
+        _ => format!("it cannot be read: {e}"),
     }
 }
 
@@ -256,8 +259,8 @@ pub fn contract(contract: &Contract, rules: &RuleSet) -> Document {
 
 /// Returns the criteria of a contract, redacted.
 pub fn criteria(contract: &Contract, rules: &RuleSet) -> Vec<Criterion> {
-    let shown = |c: &Criterion| Criterion { id: c.id.clone(), text: redact::text(rules, c.text.as_bytes()).text };
-    contract.criteria.iter().map(shown).collect()
+    let criteria = contract.criteria.iter();
+    criteria.map(|c| Criterion { id: c.id.clone(), text: redact::text(rules, c.text.as_bytes()).text }).collect()
 }
 
 /// Truncates a text at the end of a line, or else of a character. Also returns the number of omitted bytes.

@@ -19,7 +19,6 @@ impl Prompts {
     ///
     /// Returns a usage error if it cannot be created, is not a regular file, or is readable by others.
     pub fn open(path: &Path) -> Result<Self> {
-        let fail = |what: &str| Error::usage(format!("--debug-prompts {}: {what}", path.display()));
         let mut options = File::options();
         options.append(true).create(true);
         #[cfg(unix)]
@@ -27,18 +26,17 @@ impl Prompts {
             use std::os::unix::fs::OpenOptionsExt as _;
             options.mode(0o600).custom_flags(NO_WAIT);
         }
-        let file = options.open(path).map_err(|e| fail("it cannot be written").caused_by(&e))?;
-        let meta = file.metadata().map_err(|e| fail("cannot read its metadata").caused_by(&e))?;
+        let file = options.open(path).map_err(|e| unusable(path, "it cannot be written").caused_by(&e))?;
+        let meta = file.metadata().map_err(|e| unusable(path, "cannot read its metadata").caused_by(&e))?;
         if !meta.is_file() {
-            return Err(fail("not a regular file"));
+            return Err(unusable(path, "not a regular file"));
         }
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt as _;
             if meta.permissions().mode() & 0o077 != 0 {
-                return Err(
-                    fail("others may read it").hint(format!("chmod 600 {}", shell::quoted(&path.to_string_lossy())))
-                );
+                return Err(unusable(path, "others may read it")
+                    .hint(format!("chmod 600 {}", shell::quoted(&path.to_string_lossy()))));
             }
         }
         Ok(Self(Mutex::new(file)))
@@ -56,6 +54,11 @@ impl Prompts {
             let _ = file.write_all(text.as_bytes());
         }
     }
+}
+
+/// Builds the error of a file that prompts cannot be appended to.
+fn unusable(path: &Path, why: &str) -> Error {
+    Error::usage(format!("--debug-prompts {}: {why}", path.display()))
 }
 
 /// Opens a pipe without waiting for a reader.

@@ -26,7 +26,7 @@ static OWN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A private folder for one program, with a working folder and one for temporary files.
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct PrivateFolder {
     /// Removes the folder when it is dropped, before the lock.
     root: TempDir,
     /// `None` if the file system does not support locks.
@@ -47,7 +47,7 @@ pub(crate) fn temporary(env: &Env, top: Option<&Path>) -> Option<PathBuf> {
         .find(|dir| dir.is_dir() && top.as_ref().is_none_or(|top| !dir.starts_with(top)))
 }
 
-impl Desk {
+impl PrivateFolder {
     /// Creates a private folder in `parent`, and removes stale folders there.
     pub(crate) fn new(parent: &Path) -> io::Result<Self> {
         // Use the canonical path, because programs report paths in that form.
@@ -76,7 +76,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for PrivateFolder {
     fn drop(&mut self) {
         own().retain(|path| path != self.root.path());
     }
@@ -148,10 +148,9 @@ fn is_left(path: &Path) -> bool {
 }
 
 fn has_known_parts(path: &Path) -> bool {
-    let is_known = |entry: io::Result<std::fs::DirEntry>| {
-        entry.is_ok_and(|e| e.file_name().to_str().is_some_and(|name| PARTS.contains(&name)))
-    };
-    std::fs::read_dir(path).is_ok_and(|mut entries| entries.all(is_known))
+    std::fs::read_dir(path).is_ok_and(|mut entries| {
+        entries.all(|entry| entry.is_ok_and(|e| e.file_name().to_str().is_some_and(|name| PARTS.contains(&name))))
+    })
 }
 
 #[cfg(unix)]
@@ -188,7 +187,7 @@ mod tests {
     #[test]
     fn a_folder_is_private_and_goes_with_its_value() {
         let parent = tempfile::tempdir().unwrap();
-        let desk = Desk::new(parent.path()).unwrap();
+        let desk = PrivateFolder::new(parent.path()).unwrap();
         let root = desk.work().parent().unwrap().to_owned();
         assert!(is_name(root.file_name().unwrap().to_str().unwrap()), "{}", root.display());
         assert!(desk.work().is_dir() && desk.scratch().is_dir() && is_private(&root.metadata().unwrap()));
@@ -200,7 +199,7 @@ mod tests {
     #[test]
     fn what_dead_processes_left_is_removed_and_what_lives_stays() {
         let parent = tempfile::tempdir().unwrap();
-        let alive = Desk::new(parent.path()).unwrap();
+        let alive = PrivateFolder::new(parent.path()).unwrap();
         let dead = left(parent.path(), "abc123");
         // The lock was never created, or was removed first.
         let broken = left(parent.path(), "abc124");
@@ -208,7 +207,7 @@ mod tests {
         set_age(&broken, OLD + Duration::from_secs(60));
         let fresh = left(parent.path(), "abc125");
         std::fs::remove_file(fresh.join(LOCK)).unwrap();
-        let next = Desk::new(parent.path()).unwrap();
+        let next = PrivateFolder::new(parent.path()).unwrap();
         assert!(!dead.exists() && !broken.exists());
         assert!(fresh.exists() && alive.work().is_dir() && next.work().is_dir());
     }
@@ -216,15 +215,15 @@ mod tests {
     #[test]
     fn folders_of_others_stay() {
         let parent = tempfile::tempdir().unwrap();
-        let own = |name: &str| {
+        let notes = left(parent.path(), "notes1");
+        write(notes.join("diary.txt"), "").unwrap();
+        let mut stay = vec![notes];
+        for name in ["claude-reviewer-longer-name", "claude-reviewer-", "other-abc123"] {
             let root = parent.path().join(name);
             folder(&root).unwrap();
             write(root.join(LOCK), "").unwrap();
-            root
-        };
-        let notes = left(parent.path(), "notes1");
-        write(notes.join("diary.txt"), "").unwrap();
-        let mut stay = vec![notes, own("claude-reviewer-longer-name"), own("claude-reviewer-"), own("other-abc123")];
+            stay.push(root);
+        }
         #[cfg(unix)]
         {
             use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -237,7 +236,7 @@ mod tests {
             symlink(&target, &link).unwrap();
             stay.extend([open, target.join("tree"), link]);
         }
-        drop(Desk::new(parent.path()).unwrap());
+        drop(PrivateFolder::new(parent.path()).unwrap());
         assert!(stay.iter().all(|path| path.symlink_metadata().is_ok()), "{stay:?}");
     }
 }

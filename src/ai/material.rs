@@ -2,11 +2,11 @@
 //!
 //! Plan, prompt and anchor all use these lines, so that a quote is compared with exactly the text that was sent.
 
-use super::kept::{Sight, sight};
+use super::kept::{PromptTreatment, sight};
 use super::redact::{self, Sieve};
 use super::related::Related;
 use super::section::Language;
-use crate::diff::{FileChange, Hunk, Line, LineKind, LineNo, ObjectId, RepoPath, Text, TextChange, trim_line_end};
+use crate::diff::{FileChange, Hunk, HunkLine, LineKind, LineNo, ObjectId, RepoPath, Text, TextChange, trim_line_end};
 use crate::git::State;
 use crate::policy::Policy;
 use crate::rules::RuleSet;
@@ -61,8 +61,8 @@ pub struct SideSymbols {
 impl SideSymbols {
     fn of(change: &FileChange, known: &Cache) -> Self {
         let Some(text) = change.text() else { return Self::default() };
-        let read = |side: &Text| side.whole().and_then(|bytes| known.read(change.path(), bytes));
-        Self { old: read(&text.old), new: read(&text.new) }
+        let [old, new] = [&text.old, &text.new].map(|side| known.read(change.path(), side.whole()?));
+        Self { old, new }
     }
 }
 
@@ -84,6 +84,13 @@ pub struct ShownLine {
     /// bytes, with a note if it is truncated. A longer added line is divided into several consecutive entries with the
     /// same number.
     pub text: String,
+}
+
+impl ShownLine {
+    /// Builds the entry for a line, or for one piece of it.
+    fn of(line: &HunkLine<'_>, text: String) -> Self {
+        Self { kind: line.kind, old: line.old, new: line.new, text }
+    }
 }
 
 /// Bytes of a line, or of one piece of an added line, at most.
@@ -117,9 +124,9 @@ impl Shown {
         known: &Cache,
     ) -> Result<Option<Self>, Skip> {
         match sight(&change, rules, generated) {
-            Sight::Kept(skip) => return Err(skip),
-            Sight::Nothing => return Ok(None),
-            Sight::Shown => {}
+            PromptTreatment::Kept(skip) => return Err(skip),
+            PromptTreatment::Nothing => return Ok(None),
+            PromptTreatment::Shown => {}
         }
         let mut redacted = Vec::new();
         let mut cut = Vec::new();
@@ -128,8 +135,8 @@ impl Shown {
             Some(text) => Renderer::new(&change, text, &symbols, rules).hunks(&mut redacted, &mut cut),
             None => Vec::new(),
         };
-        let guideline = |text: &str| redact::text(rules, text.trim().as_bytes()).text;
-        let guidelines = policy.guidelines_for(change.path()).map(|g| guideline(&g.text)).collect();
+        let guidelines = policy.guidelines_for(change.path());
+        let guidelines = guidelines.map(|g| redact::text(rules, g.text.trim().as_bytes()).text).collect();
         let name = redact::path(rules, change.path());
         let old = change.entry.old.as_ref().filter(|old| old.path != *change.path());
         let old_name = old.map(|old| redact::path(rules, &old.path));
@@ -157,14 +164,14 @@ pub struct Document {
 struct Renderer<'t, 'r> {
     text: &'t TextChange,
     language: &'static Language,
-    old: Side<'t, 'r>,
-    new: Side<'t, 'r>,
+    old: RenderedSide<'t, 'r>,
+    new: RenderedSide<'t, 'r>,
     /// True if the line ends differ, so that they are included.
     ends_differ: bool,
 }
 
 /// One side of a change, with the secrets in its current run.
-struct Side<'t, 'r> {
+struct RenderedSide<'t, 'r> {
     rules: &'r RuleSet,
     text: &'t Text,
     /// The current run: the whole file, or a part that a patch contains.
@@ -178,7 +185,7 @@ struct Side<'t, 'r> {
     line: u32,
 }
 
-impl<'t, 'r> Side<'t, 'r> {
+impl<'t, 'r> RenderedSide<'t, 'r> {
     fn new(rules: &'r RuleSet, text: &'t Text, symbols: Option<&'t Symbols>) -> Self {
         Self { rules, text, run: None, searched: 0, section: None, symbols, line: 1 }
     }
@@ -229,8 +236,8 @@ impl<'t, 'r> Renderer<'t, 'r> {
             text,
             language: Language::of(change.path()),
             ends_differ: ends.any(|end| Some(end) != first),
-            old: Side::new(rules, &text.old, symbols.old.as_deref()),
-            new: Side::new(rules, &text.new, symbols.new.as_deref()),
+            old: RenderedSide::new(rules, &text.old, symbols.old.as_deref()),
+            new: RenderedSide::new(rules, &text.new, symbols.new.as_deref()),
         }
     }
 
@@ -255,7 +262,7 @@ impl<'t, 'r> Renderer<'t, 'r> {
     }
 
     /// Appends a line. Returns false if an added line was truncated.
-    fn line(&mut self, line: &Line<'t>, redacted: &mut Vec<String>, out: &mut Vec<ShownLine>) -> bool {
+    fn line(&mut self, line: &HunkLine<'t>, redacted: &mut Vec<String>, out: &mut Vec<ShownLine>) -> bool {
         let bytes = trim_line_end(line.text);
         let side = if line.kind == LineKind::Removed { &mut self.old } else { &mut self.new };
         let mut text = String::with_capacity(bytes.len());
@@ -265,14 +272,13 @@ impl<'t, 'r> Renderer<'t, 'r> {
         if self.ends_differ && line.kind != LineKind::Context && line.text.ends_with(b"\r\n") {
             text.push_str("\\u{d}");
         }
-        let shown = |text: String| ShownLine { kind: line.kind, old: line.old, new: line.new, text };
         let mut rest = &text[..];
         while is_added && rest.len() > MAX_LINE {
             let (piece, after) = rest.split_at(piece_end(rest));
-            out.push(shown(piece.to_owned()));
+            out.push(ShownLine::of(line, piece.to_owned()));
             rest = after;
         }
-        out.push(shown(if rest.len() == text.len() { text } else { rest.to_owned() }));
+        out.push(ShownLine::of(line, if rest.len() == text.len() { text } else { rest.to_owned() }));
         is_whole
     }
 }
@@ -340,17 +346,17 @@ mod tests {
     }
 
     fn shown(path: &str, old: &str, new: &str) -> Shown {
-        let side = || Some(DiffSide { path: RepoPath::from(path), mode: FileMode::Regular, id: None });
+        let side = Some(DiffSide { path: RepoPath::from(path), mode: FileMode::Regular, id: None });
         let change = FileChange {
-            entry: Entry { kind: ChangeKind::Modified, old: side(), new: side() },
+            entry: Entry { kind: ChangeKind::Modified, old: side.clone(), new: side },
             body: Body::between(Some(old.as_bytes().to_vec()), Some(new.as_bytes().to_vec()), Attribute::Unset),
         };
         Shown::new(change, &rules(), &Policy::default()).unwrap().unwrap()
     }
 
     fn lines(hunk: &ShownHunk) -> Vec<String> {
-        let number = |l: &ShownLine| l.new.map_or(String::new(), |n| n.to_string());
-        hunk.lines.iter().map(|l| format!("{:?} {} {}", l.kind, number(l), l.text)).collect()
+        let lines = hunk.lines.iter();
+        lines.map(|l| format!("{:?} {} {}", l.kind, l.new.map_or(String::new(), |n| n.to_string()), l.text)).collect()
     }
 
     #[test]
@@ -371,8 +377,11 @@ mod tests {
 
     #[test]
     fn each_hunk_knows_its_section() {
-        let body = |n: usize| (0..20).map(|i| format!("    f{n}({i});\n")).collect::<String>();
-        let old: String = (0..3).map(|n| format!("fn f{n}() {{\n{}}}\n", body(n))).collect();
+        let mut old = String::new();
+        for n in 0..3 {
+            let body: String = (0..20).map(|i| format!("    f{n}({i});\n")).collect();
+            old.push_str(&format!("fn f{n}() {{\n{body}}}\n"));
+        }
         let new = old.replace("f1(15)", "g").replace("f1(2)", "g").replace("f2(15)", "g");
         let s = shown("a.rs", &old, &new);
         let sections: Vec<_> = s.hunks.iter().map(|h| h.section.as_str()).collect();

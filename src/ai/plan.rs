@@ -18,14 +18,14 @@ pub struct Chunk {
     /// Position of the [`Group`](super::material::Group).
     pub group: usize,
     /// Pieces in the order of the change; at least one.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<FilePiece>,
     /// Bytes of related code that fit in the request.
     pub room: usize,
 }
 
 /// A file, or a part of one, in a chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct FilePiece {
     /// Position in [`Group::files`](super::material::Group::files).
     pub file: usize,
     /// Line ranges of the hunks, in order. Together they are the whole file, unless it is split.
@@ -62,7 +62,7 @@ const RELATED: usize = 20 << 10;
 
 /// The requests of a review, and the files that they leave out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct ReviewPlan {
     pub chunks: Vec<Chunk>,
     /// Files that exceed the limit of requests, in order.
     pub left_out: Vec<LeftOut>,
@@ -80,13 +80,13 @@ pub struct LeftOut {
 
 /// The size of a part of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Weight {
+pub(super) struct ChunkWeight {
     files: usize,
     lines: usize,
     bytes: usize,
 }
 
-impl std::ops::Add for Weight {
+impl std::ops::Add for ChunkWeight {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
@@ -94,7 +94,7 @@ impl std::ops::Add for Weight {
     }
 }
 
-impl Weight {
+impl ChunkWeight {
     /// Bytes of a file heading without names, and of a hunk header without its section.
     const HEADING: usize = 64;
     const HUNK: usize = 8;
@@ -117,7 +117,7 @@ impl Weight {
         Self { files: 1, lines: 0, bytes: names + Self::HEADING + guidelines }
     }
 
-    fn of_piece(file: &Shown, piece: &Piece) -> Self {
+    fn of_piece(file: &Shown, piece: &FilePiece) -> Self {
         let hunks = piece.hunks.iter().map(|p| Self::of_lines(&file.hunks[p.hunk], p.lines.clone()));
         hunks.fold(Self::of_file(file), Self::add)
     }
@@ -135,9 +135,9 @@ impl Weight {
 use std::ops::Add as _;
 
 /// Cuts the change into chunks. The result is deterministic.
-pub fn plan(groups: &[Group], limits: &Limits) -> Plan {
+pub fn plan(groups: &[Group], limits: &Limits) -> ReviewPlan {
     let limits = &Limits { files: limits.files.max(1), lines: limits.lines.max(1), ..*limits };
-    let mut plan = Plan::default();
+    let mut plan = ReviewPlan::default();
     for (index, group) in groups.iter().enumerate() {
         let mut chunks = pack(index, group, limits);
         // Only a request for a whole group contains its commit messages. If there are several requests, they do not
@@ -151,8 +151,9 @@ pub fn plan(groups: &[Group], limits: &Limits) -> Plan {
     let beyond = plan.chunks.split_off(plan.chunks.len().min(limits.requests));
     for chunk in beyond {
         for piece in chunk.pieces {
-            let known = |c: &Chunk| c.group == chunk.group && c.pieces.iter().any(|p| p.file == piece.file);
-            let left = LeftOut { group: chunk.group, file: piece.file, partly: plan.chunks.iter().any(known) };
+            let mut own = plan.chunks.iter().filter(|c| c.group == chunk.group).flat_map(|c| &c.pieces);
+            let partly = own.any(|p| p.file == piece.file);
+            let left = LeftOut { group: chunk.group, file: piece.file, partly };
             if plan.left_out.last() != Some(&left) {
                 plan.left_out.push(left);
             }
@@ -169,7 +170,7 @@ fn pack(index: usize, group: &Group, limits: &Limits) -> Vec<Chunk> {
         limits,
         full: Vec::new(),
         open: Vec::new(),
-        weight: Weight::default(),
+        weight: ChunkWeight::default(),
     };
     for cluster in affinity::clusters(&group.files) {
         packer.add(&cluster);
@@ -185,15 +186,15 @@ struct Packer<'a> {
     limits: &'a Limits,
     full: Vec<Chunk>,
     /// The chunk that is being filled.
-    open: Vec<Piece>,
-    weight: Weight,
+    open: Vec<FilePiece>,
+    weight: ChunkWeight,
 }
 
 impl Packer<'_> {
     /// Adds related files.
     fn add(&mut self, cluster: &[usize]) {
-        let pieces: Vec<Piece> = cluster.iter().map(|f| whole(self.files, *f)).collect();
-        let weight = pieces.iter().map(|p| self.weigh(p)).fold(Weight::default(), Weight::add);
+        let pieces: Vec<FilePiece> = cluster.iter().map(|f| whole(self.files, *f)).collect();
+        let weight = pieces.iter().map(|p| self.weigh(p)).fold(ChunkWeight::default(), ChunkWeight::add);
         if weight.fits(self.limits) {
             if !(self.weight + weight).fits(self.limits) {
                 self.close();
@@ -213,7 +214,7 @@ impl Packer<'_> {
     }
 
     /// Adds a single file, split into parts if necessary.
-    fn add_alone(&mut self, piece: Piece) {
+    fn add_alone(&mut self, piece: FilePiece) {
         let weight = self.weigh(&piece);
         if weight.fits(self.limits) {
             if !(self.weight + weight).fits(self.limits) {
@@ -228,17 +229,17 @@ impl Packer<'_> {
         for hunks in parts {
             // Close only before each part, so that the last one can share its chunk with the following files.
             self.close();
-            let piece = Piece { file: piece.file, hunks, split };
+            let piece = FilePiece { file: piece.file, hunks, split };
             let weight = self.weigh(&piece);
             self.take(vec![piece], weight);
         }
     }
 
-    fn weigh(&self, piece: &Piece) -> Weight {
-        Weight::of_piece(&self.files[piece.file], piece)
+    fn weigh(&self, piece: &FilePiece) -> ChunkWeight {
+        ChunkWeight::of_piece(&self.files[piece.file], piece)
     }
 
-    fn take(&mut self, pieces: Vec<Piece>, weight: Weight) {
+    fn take(&mut self, pieces: Vec<FilePiece>, weight: ChunkWeight) {
         self.open.extend(pieces);
         self.weight = self.weight + weight;
     }
@@ -247,7 +248,7 @@ impl Packer<'_> {
         let mut pieces = std::mem::take(&mut self.open);
         pieces.sort_by_key(|p| p.file);
         let room = self.limits.bytes.saturating_sub(self.weight.bytes).min(RELATED.max(2 * self.weight.bytes));
-        self.weight = Weight::default();
+        self.weight = ChunkWeight::default();
         if !pieces.is_empty() {
             self.full.push(Chunk { group: self.group, pieces, room });
         }
@@ -259,9 +260,9 @@ pub fn all_of(group: usize, files: &[Shown]) -> Chunk {
     Chunk { group, pieces: (0..files.len()).map(|file| whole(files, file)).collect(), room: 0 }
 }
 
-fn whole(files: &[Shown], file: usize) -> Piece {
+fn whole(files: &[Shown], file: usize) -> FilePiece {
     let hunks = files[file].hunks.iter().enumerate().map(|(hunk, h)| HunkPart { hunk, lines: 0..h.lines.len() });
-    Piece { file, hunks: hunks.collect(), split: false }
+    FilePiece { file, hunks: hunks.collect(), split: false }
 }
 
 /// Returns true for one in four file names, by hash: a chunk may end after such a file.

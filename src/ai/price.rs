@@ -30,28 +30,28 @@ struct Model {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct PriceList {
     vendor: Vec<Vendor>,
 }
 
 /// A price, with its date and source.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
+pub struct ListedPrice {
     pub price: Price,
     pub date: String,
     pub source: String,
 }
 
 /// Returns the listed price of a model at its own provider, or `None` if it is not listed.
-pub fn listed(kind: BackendKind, model: &str) -> Option<Listed> {
+pub fn listed(kind: BackendKind, model: &str) -> Option<ListedPrice> {
     static LIST: LazyLock<Vec<Vendor>> =
-        LazyLock::new(|| toml::from_str(PRICES).map_or(Vec::new(), |l: List| l.vendor));
+        LazyLock::new(|| toml::from_str(PRICES).map_or(Vec::new(), |l: PriceList| l.vendor));
     let vendor = LIST.iter().find(|v| v.kind == kind.name())?;
     let model = model.rsplit('/').next().unwrap_or(model);
     let exact = vendor.models.iter().find(|m| m.name == model);
     let m = exact.or_else(|| vendor.models.iter().find(|m| is_version(model, &m.name)))?;
     let price = Price { input: m.input, cached: m.cached, output: m.output };
-    Some(Listed { price, date: vendor.date.clone(), source: vendor.source.clone() })
+    Some(ListedPrice { price, date: vendor.date.clone(), source: vendor.source.clone() })
 }
 
 /// Returns true if a model is the listed one, or a dated version of it. A name with another suffix is a different
@@ -60,10 +60,10 @@ fn is_version(model: &str, name: &str) -> bool {
     let Some(rest) = model.strip_prefix(name) else { return false };
     let Some(rest) = rest.strip_prefix('-') else { return rest.is_empty() };
     let parts: Vec<&str> = rest.strip_prefix("preview-").unwrap_or(rest).split('-').collect();
-    let is_number = |part: &&str| part.bytes().all(|b| b.is_ascii_digit());
     let lengths: Vec<usize> = parts.iter().map(|p| p.len()).collect();
     // 20260101, 2026-01-01, 01-2026, or a revision number such as 001.
-    let is_date = parts.iter().all(is_number) && matches!(lengths[..], [8] | [4, 2, 2] | [2, 4] | [3]);
+    let is_date = parts.iter().all(|part| part.bytes().all(|b| b.is_ascii_digit()))
+        && matches!(lengths[..], [8] | [4, 2, 2] | [2, 4] | [3]);
     matches!(rest, "latest" | "preview") || is_date
 }
 
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn the_list_names_its_sources_and_has_each_model_once_with_plausible_prices() {
-        let list: List = toml::from_str(PRICES).unwrap();
+        let list: PriceList = toml::from_str(PRICES).unwrap();
         let kinds: Vec<&str> = list.vendor.iter().map(|v| v.kind.as_str()).collect();
         assert_eq!(kinds, ["anthropic", "openai", "google"]);
         for vendor in &list.vendor {
@@ -88,9 +88,12 @@ mod tests {
         }
     }
 
+    fn input(kind: BackendKind, model: &str) -> Option<f64> {
+        listed(kind, model).map(|l| l.price.input)
+    }
+
     #[test]
     fn a_name_covers_its_dated_versions_and_no_other_model() {
-        let input = |kind, model: &str| listed(kind, model).map(|l| l.price.input);
         for (model, price) in [
             ("claude-opus-4-5", Some(5.0)),
             ("claude-opus-4-5-20251101", Some(5.0)),

@@ -14,9 +14,9 @@ mod show;
 use super::anchor::section_of;
 use super::ask::{Manifest, Nonce, Prompt};
 use super::context::shortened;
-use super::kept::Kept;
-use super::material::{Document, Group, Shown, ShownHunk, ShownLine};
-use super::plan::{self, Chunk, Piece};
+use super::kept::ExcludedFile;
+use super::material::{Document, Group, Shown, ShownHunk};
+use super::plan::{self, Chunk};
 use super::redact;
 use crate::diff::{LineKind, RepoPath};
 use crate::finding::{Category, Draft};
@@ -51,7 +51,7 @@ pub struct Brief {
     /// Earlier rounds of the same review, oldest first.
     pub previous: Vec<Previous>,
     /// Changed files that are not sent to any model.
-    pub kept: Vec<Kept>,
+    pub kept: Vec<ExcludedFile>,
     /// Criteria of the task. The task itself is among the documents.
     pub criteria: Vec<Criterion>,
     /// Claims of models that a person rejected. Each is sent with the chunks that contain its line.
@@ -67,6 +67,14 @@ pub struct Rejection {
     /// The line that the claim was about.
     pub line: String,
     pub reason: String,
+}
+
+impl Rejection {
+    /// Returns true if a hunk of these files contains the line of the claim.
+    fn is_about(&self, files: &[&Shown]) -> bool {
+        let mut own = files.iter().filter(|f| f.path().to_wire() == self.path);
+        own.any(|f| f.hunks.iter().flat_map(|h| &h.lines).any(|l| l.text.contains(&self.line)))
+    }
 }
 
 /// The kind of defects that a request asks for.
@@ -116,8 +124,9 @@ impl Brief {
                 None => cut.push((longest.name.clone(), rest)),
             }
         }
-        let said = |(name, rest)| format!("{rest} bytes of {name} were not sent to a model: too long");
-        cut.into_iter().map(said).collect()
+        cut.into_iter()
+            .map(|(name, rest)| format!("{rest} bytes of {name} were not sent to a model: too long"))
+            .collect()
     }
 }
 
@@ -157,12 +166,10 @@ pub fn review(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &N
 /// was the same when there were fewer rounds, and the chunk is unchanged. An explanation of a finding in one of its
 /// files invalidates an answer.
 pub fn earlier(brief: &Brief, group: &Group, chunk: &Chunk, lens: Lens, nonce: &Nonce) -> Vec<Prompt> {
-    let is_told = |p: &Previous| {
-        let names = |piece: &Piece| p.explained.contains(&group.files[piece.file].path().to_wire());
-        p.all || chunk.pieces.iter().any(names)
-    };
-    let least = brief.previous.iter().rposition(is_told).map_or(0, |i| i + 1);
-    let all = least..brief.previous.len();
+    let last_explained = brief.previous.iter().rposition(|round| {
+        round.all || chunk.pieces.iter().any(|p| round.explained.contains(&group.files[p.file].path().to_wire()))
+    });
+    let all = last_explained.map_or(0, |i| i + 1)..brief.previous.len();
     all.map(|rounds| review_after(rounds, brief, group, chunk, lens, nonce)).collect()
 }
 
@@ -227,8 +234,8 @@ struct ClaimCode<'g> {
 impl<'g> ClaimCode<'g> {
     /// Returns the unchanged lines before and after the lines of the hunk.
     fn unchanged(&self) -> [Vec<(u32, &'g str)>; 2] {
-        let numbers = || self.hunk.lines[self.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
-        let (Some(first), Some(last)) = (numbers().next(), numbers().next_back()) else {
+        let mut numbers = self.hunk.lines[self.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
+        let (Some(first), Some(last)) = (numbers.clone().next(), numbers.next_back()) else {
             return [const { Vec::new() }; 2];
         };
         [related::between(&self.around, 0, first), related::between(&self.around, last, u32::MAX)]
@@ -242,13 +249,12 @@ fn claim_code<'g>(draft: &Draft, group: &'g Group, room: usize) -> Option<ClaimC
     let first = location.lines?.first;
     let index = group.files.iter().position(|f| *f.path() == location.file)?;
     let file = &group.files[index];
-    // If a long line is divided into pieces, take the one that contains the quote.
-    let is_quoted = |l: &&ShownLine| !draft.quote.is_empty() && l.text.contains(draft.quote.trim());
     let (number, hunk, at) = file.hunks.iter().enumerate().find_map(|(number, h)| {
         let at = h.lines.iter().position(|l| l.new == Some(first))?;
-        let pieces = h.lines[at..].iter().take_while(|l| l.new == Some(first));
-        let piece = pieces.enumerate().find(|(_, l)| is_quoted(l)).map_or(0, |(i, _)| i);
-        Some((number, h, at + piece))
+        let mut pieces = h.lines[at..].iter().take_while(|l| l.new == Some(first));
+        // If a long line is divided into pieces, take the one that contains the quote.
+        let quoted = pieces.position(|l| !draft.quote.is_empty() && l.text.contains(draft.quote.trim()));
+        Some((number, h, at + quoted.unwrap_or(0)))
     })?;
     let lines = around(hunk, at);
     let picked = Picked::fit(group, &vec![(index, number, lines.clone())], room);
@@ -434,12 +440,8 @@ fn part(brief: &Brief, group: &Group, chunk: &Chunk) -> String {
 
 /// Lists the rejected claims about lines of these files.
 fn rejected(brief: &Brief, files: &[&Shown]) -> String {
-    let is_shown = |r: &&Rejection| {
-        let mut own = files.iter().filter(|f| f.path().to_wire() == r.path);
-        own.any(|f| f.hunks.iter().flat_map(|h| &h.lines).any(|l| l.text.contains(&r.line)))
-    };
     let mut out = String::new();
-    for r in brief.rejections.iter().filter(is_shown).take(REJECTIONS) {
+    for r in brief.rejections.iter().filter(|r| r.is_about(files)).take(REJECTIONS) {
         let reason = if r.reason.is_empty() { "no reason was given" } else { &r.reason };
         let text = format!("{}: {} ({}): rejected before: {reason}", r.path, r.line, r.rule);
         let _ = writeln!(out, "{}", redact::visible(text.as_bytes()));
@@ -476,12 +478,8 @@ fn guidelines(files: &[&Shown]) -> String {
 
 /// Appends excluded files in the folders of the chunk's files, such as the lockfile of a manifest.
 fn kept(brief: &Brief, files: &[&Shown], out: &mut String) {
-    let folder = |path: &[u8]| memchr::memrchr(b'/', path).map_or(0, |i| i + 1);
-    let beside = |k: &&Kept| {
-        let path = k.path.as_bytes();
-        files.iter().any(|f| f.path().as_bytes()[..folder(f.path().as_bytes())] == path[..folder(path)])
-    };
-    let near: Vec<&Kept> = brief.kept.iter().filter(beside).collect();
+    let near = brief.kept.iter().filter(|k| files.iter().any(|f| folder_of(f.path()) == folder_of(&k.path)));
+    let near: Vec<&ExcludedFile> = near.collect();
     if near.is_empty() {
         return;
     }
@@ -489,6 +487,12 @@ fn kept(brief: &Brief, files: &[&Shown], out: &mut String) {
     let more = near.len().saturating_sub(KEPT_NAMES);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let _ = writeln!(out, "\nchanged too, not shown: {}{more}", names.join(", "));
+}
+
+/// Returns the path of the folder that contains a file, with its trailing slash.
+fn folder_of(path: &RepoPath) -> &[u8] {
+    let path = path.as_bytes();
+    &path[..memchr::memrchr(b'/', path).map_or(0, |i| i + 1)]
 }
 
 /// Renders the task. `about` is the chunk to review. With `None` the result is the longest task, without a checklist.

@@ -1,7 +1,7 @@
 //! The quota of one question: every round trip is reserved here before it starts.
 
 use super::ask::{Cause, Failure, Spent, Until};
-use super::budget::{Budget, LONGEST, Limits, Reservation, Ticket, Want, cost};
+use super::budget::{Budget, BudgetLimits, LONGEST, Reservation, Ticket, Want, cost};
 use crate::policy::Price;
 use std::cell::{Cell, RefCell};
 use tokio::sync::Notify;
@@ -16,7 +16,7 @@ pub struct Ledger {
 
 impl Ledger {
     /// Creates a ledger with nothing spent.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: BudgetLimits) -> Self {
         Self { budget: RefCell::new(Budget::new(limits)), freed: Notify::new() }
     }
 

@@ -114,8 +114,8 @@ fn reveal(text: &[u8], out: &mut String) {
 
 /// Returns true if a text starts like a prompt fence, with any mark.
 fn is_fence(text: &[u8]) -> bool {
-    let filler = |b: &&u8| b.is_ascii_whitespace() || !b.is_ascii_graphic() || **b == b'/';
-    let skipped = text[1..].iter().take(16).take_while(filler).count();
+    let start = text[1..].iter().take(16);
+    let skipped = start.take_while(|b| b.is_ascii_whitespace() || !b.is_ascii_graphic() || **b == b'/').count();
     text.get(1 + skipped..1 + skipped + FENCE.len()).is_some_and(|w| w.eq_ignore_ascii_case(FENCE.as_bytes()))
 }
 
@@ -305,9 +305,8 @@ mod tests {
     #[test]
     fn sec_01_the_body_of_a_key_is_replaced_line_by_line() {
         let body = made("pem-body");
-        let edge = |e: &str, kind: &str| format!("-----{e} {kind}-----");
         let kind = ["RSA PRIVATE", " KEY"].concat();
-        let (begin, end) = (edge("BEGIN", &kind), edge("END", &kind));
+        let (begin, end) = (format!("-----BEGIN {kind}-----"), format!("-----END {kind}-----"));
         let mark = |n: usize| format!("<secret:private-key:{n}>");
         let (out, kinds) = shown(&format!("{begin}\n{body}\n  \"{body}\\n\" +\n{end}\nlet a = 1;\n"));
         let n = body.len();

@@ -6,6 +6,7 @@
 
 mod constants;
 mod head;
+mod paths;
 mod project;
 mod search;
 mod touched;
@@ -18,7 +19,7 @@ use crate::rules::RuleSet;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-pub(super) use search::{distance, imports, stem};
+pub(super) use paths::{distance, imports, stem};
 pub use touched::Touched;
 
 /// Related code of a change.
@@ -33,7 +34,7 @@ pub struct Related {
     /// True if the search reached a limit, so that more related code may exist.
     pub is_cut: bool,
     /// Files that could not be read, and were not searched.
-    pub unread: Unread,
+    pub unread: UnreadFiles,
     /// Changed files without changed lines.
     pub bare: Vec<Bare>,
 }
@@ -71,7 +72,7 @@ pub struct Beyond {
 
 /// Files of the tree that the search could not read. A partial clone can lack their content.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unread {
+pub struct UnreadFiles {
     /// Redacted paths of the files nearest to the change; at most [`MAX_UNREAD`].
     pub names: Vec<String>,
     /// Number of all such files.
@@ -80,7 +81,7 @@ pub struct Unread {
     pub reason: String,
 }
 
-impl Unread {
+impl UnreadFiles {
     /// Formats the list of files. Returns `None` if it is empty.
     pub fn list(&self) -> Option<String> {
         let more = match self.count.saturating_sub(self.names.len()) {
@@ -141,8 +142,11 @@ pub struct Excerpt {
 impl Excerpt {
     /// Returns the numbers of the first and the last line.
     pub fn ends(&self) -> (u32, u32) {
-        let number = |line: Option<&(u32, String)>| line.map_or(0, |(number, _)| *number);
-        (number(self.lines.first()), number(self.lines.last()))
+        match self.lines.as_slice() {
+            [] => (0, 0),
+            [(only, _)] => (*only, *only),
+            [(first, _), .., (last, _)] => (*first, *last),
+        }
     }
 
     /// Returns the maximum size in bytes without the lines.
@@ -169,11 +173,11 @@ pub fn find(group: &Group, tree: &Tree<'_>) -> Related {
     for (file, touched) in group.files.iter().zip(&touched) {
         if let Ok(text) = tree.text(file.path()) {
             let lines: Vec<&str> = text.lines().collect();
-            let of = |span: &touched::Span| span.excerpt(&file.name, &lines, &touched.signatures);
-            excerpts.extend(touched.spans.iter().filter_map(of));
+            let spans = touched.spans.iter();
+            excerpts.extend(spans.filter_map(|span| span.excerpt(&file.name, &lines, &touched.signatures)));
         }
     }
-    let search::Found { excerpts: found, beyond, is_cut, unread } = search::find(group, &touched, tree);
+    let search::FoundCode { excerpts: found, beyond, is_cut, unread } = search::find(group, &touched, tree);
     excerpts.extend(found);
     let changed = touched.into_iter().map(|t| t.changed.into_iter().map(|c| c.name).collect()).collect();
     let mut related = Related { changed, excerpts, beyond, is_cut, unread, bare: Vec::new() };

@@ -1,7 +1,7 @@
 //! The only parser of replies. Pure.
 //!
 //! A reply is one JSON document that repeats the nonce of its prompt. A code fence around it is removed, and so is the
-//! thinking that some open models write before it. Anything else is a [`Problem`]: prose, a second document, a wrong
+//! thinking that some open models write before it. Anything else is a [`ReplyProblem`]: prose, a second document, a wrong
 //! nonce, an exceeded limit. Inside the document the parser accepts everything that does not lose a claim, because a
 //! small model that writes `"line": "42"` can still be right about the line.
 //!
@@ -17,14 +17,14 @@ mod json;
 mod read;
 mod reproduction;
 
-use super::anchor::path::Names;
+use super::anchor::path::ChangedPaths;
 use super::ask::Nonce;
 use super::claim::{Rebuttal, Reply};
 use super::material::Shown;
 use crate::diff::RepoPath;
 pub use counsel::{criteria, decision, proposal};
 pub use fix::{fix_plan, fix_report};
-use json::{Fault, Json, Object};
+use json::{Json, JsonFault, Object};
 pub use reproduction::reproduction;
 
 /// Bytes of a reply, at most.
@@ -34,14 +34,14 @@ pub const MAX_FINDINGS: usize = 1_000;
 
 /// Reason why a reply is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ReplyProblem {
     /// A lowercase fragment for people and for the repair request. It quotes only keys of the reply.
     pub message: String,
     /// True if a repair request can help.
     pub repairable: bool,
 }
 
-impl Problem {
+impl ReplyProblem {
     fn repairable(message: impl Into<String>) -> Self {
         Self { message: message.into(), repairable: true }
     }
@@ -52,16 +52,16 @@ impl Problem {
 }
 
 /// Parses the reply to a review prompt.
-pub fn parse(text: &str, nonce: &Nonce) -> Result<Reply, Problem> {
+pub fn parse(text: &str, nonce: &Nonce) -> Result<Reply, ReplyProblem> {
     let (reply, extras) = read::reply(document(text, nonce)?)?;
     match consistent::contradiction(&reply, &extras) {
-        Some(why) => Err(Problem::repairable(format!("the reply is inconsistent: {why}"))),
+        Some(why) => Err(ReplyProblem::repairable(format!("the reply is inconsistent: {why}"))),
         None => Ok(Reply { nonce: nonce.as_str().to_owned(), ..reply }),
     }
 }
 
 /// Parses the reply to a request to refute a claim.
-pub fn rebuttal(text: &str, nonce: &Nonce) -> Result<Rebuttal, Problem> {
+pub fn rebuttal(text: &str, nonce: &Nonce) -> Result<Rebuttal, ReplyProblem> {
     let rebuttal = read::rebuttal(document(text, nonce)?)?;
     Ok(Rebuttal { nonce: nonce.as_str().to_owned(), ..rebuttal })
 }
@@ -69,7 +69,7 @@ pub fn rebuttal(text: &str, nonce: &Nonce) -> Result<Rebuttal, Problem> {
 /// Returns the files of the prompt that a reply does not list as reviewed, in order.
 pub fn unaccounted<'a>(reply: &Reply, shown: impl IntoIterator<Item = &'a Shown>) -> Vec<RepoPath> {
     let shown: Vec<&Shown> = shown.into_iter().collect();
-    let names = Names::new(shown.iter().copied());
+    let names = ChangedPaths::new(shown.iter().copied());
     let named: Vec<&RepoPath> =
         reply.files_reviewed.iter().filter_map(|name| names.find(name)).map(|i| shown[i].path()).collect();
     let left = shown.iter().map(|f| f.path()).filter(|path| !named.contains(path));
@@ -79,33 +79,33 @@ pub fn unaccounted<'a>(reply: &Reply, shown: impl IntoIterator<Item = &'a Shown>
 }
 
 /// Extracts the only document from a reply and checks its nonce.
-fn document(text: &str, nonce: &Nonce) -> Result<Object, Problem> {
+fn document(text: &str, nonce: &Nonce) -> Result<Object, ReplyProblem> {
     if text.len() > MAX_BYTES {
-        return Err(Problem::final_("the reply is larger than 16 MiB"));
+        return Err(ReplyProblem::final_("the reply is larger than 16 MiB"));
     }
     // A text that resembles a reply but does not contain the nonce is never repaired, even if its syntax is invalid.
     let may_mend = text.contains(nonce.as_str()) || !text.contains("\"findings\"");
     let mut object = match split(text) {
         Ok(document) => match json::read(document) {
             Ok(Json::Object(object)) => object,
-            Ok(_) => return Err(Problem::repairable("the reply is not a JSON object")),
-            Err(Fault::Bound(bound)) => return Err(Problem::final_(format!("the reply has {bound}"))),
-            Err(Fault::Syntax(e)) => {
+            Ok(_) => return Err(ReplyProblem::repairable("the reply is not a JSON object")),
+            Err(JsonFault::Bound(bound)) => return Err(ReplyProblem::final_(format!("the reply has {bound}"))),
+            Err(JsonFault::Syntax(e)) => {
                 let message = format!("the reply is not a JSON document: {e}");
-                return Err(Problem { message, repairable: may_mend });
+                return Err(ReplyProblem { message, repairable: may_mend });
             }
         },
-        Err(problem) => return Err(Problem { repairable: problem.repairable && may_mend, ..problem }),
+        Err(problem) => return Err(ReplyProblem { repairable: problem.repairable && may_mend, ..problem }),
     };
     match object.take("nonce") {
         Some(Json::Text(said)) if said.trim() == nonce.as_str() => Ok(object),
-        Some(_) => Err(Problem::final_("the reply has another nonce than the prompt")),
-        None => Err(Problem::final_("the reply does not repeat the nonce")),
+        Some(_) => Err(ReplyProblem::final_("the reply has another nonce than the prompt")),
+        None => Err(ReplyProblem::final_("the reply does not repeat the nonce")),
     }
 }
 
 /// Removes the permitted text around a document.
-fn split(text: &str) -> Result<&str, Problem> {
+fn split(text: &str) -> Result<&str, ReplyProblem> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text).trim();
     let text = match text.strip_prefix("<think>").and_then(|t| t.split_once("</think>")) {
         Some((_, answer)) => answer.trim_start(),
@@ -118,7 +118,7 @@ fn split(text: &str) -> Result<&str, Problem> {
         _ => (text, false),
     };
     if !body.starts_with('{') {
-        return Err(Problem::repairable(match body {
+        return Err(ReplyProblem::repairable(match body {
             "" => "the reply is empty",
             _ => "the reply is not a JSON document: it begins with something else",
         }));
@@ -130,9 +130,9 @@ fn split(text: &str) -> Result<&str, Problem> {
     if rest.is_empty() {
         Ok(document)
     } else if rest.contains(['{', '[']) {
-        Err(Problem::final_("a second document follows the first"))
+        Err(ReplyProblem::final_("a second document follows the first"))
     } else {
-        Err(Problem::repairable("something follows the JSON document"))
+        Err(ReplyProblem::repairable("something follows the JSON document"))
     }
 }
 
@@ -218,8 +218,8 @@ mod tests {
 
     #[test]
     fn out_02_bounds_are_named_and_final() {
-        let deep = |n: usize| document(&format!("\"x\": {}{}", "[".repeat(n), "]".repeat(n)));
-        assert_eq!(problem(&deep(100_000)), ("the reply has nesting deeper than 128 levels".to_owned(), false));
+        let deep = document(&format!("\"x\": {}{}", "[".repeat(100_000), "]".repeat(100_000)));
+        assert_eq!(problem(&deep), ("the reply has nesting deeper than 128 levels".to_owned(), false));
         let many = document(&format!("\"findings\": [{}{{}}]", "{},".repeat(1_000)));
         assert_eq!(problem(&many), ("the reply has more than 1000 findings".to_owned(), false));
         let wide = document(&format!("\"findings\": [{}0]", "0,".repeat(1_000_000)));
@@ -318,32 +318,36 @@ mod tests {
         assert_eq!(reply.unwrap().notes, ["the reply also has verdict: lgtm", "the reply also has score: 3"]);
     }
 
+    fn read_rebuttal(members: &str) -> Result<Rebuttal, ReplyProblem> {
+        rebuttal(&format!("{{\"nonce\": \"{NONCE}\", {members}}}"), &nonce())
+    }
+
     #[test]
     fn a_rebuttal_is_true_or_false() {
-        let read = |members: &str| rebuttal(&format!("{{\"nonce\": \"{NONCE}\", {members}}}"), &nonce());
         assert_eq!(
-            read("\"refuted\": true, \"reason\": \"it is checked\"").map(|r| (r.refuted, r.reason)),
+            read_rebuttal("\"refuted\": true, \"reason\": \"it is checked\"").map(|r| (r.refuted, r.reason)),
             Ok((true, "it is checked".to_owned()))
         );
-        assert_eq!(read("\"refuted\": \"false\"").map(|r| r.refuted), Ok(false));
-        assert!(read("\"refuted\": 1").is_err());
-        assert!(read("\"reason\": \"it is checked\"").unwrap_err().repairable);
+        assert_eq!(read_rebuttal("\"refuted\": \"false\"").map(|r| r.refuted), Ok(false));
+        assert!(read_rebuttal("\"refuted\": 1").is_err());
+        assert!(read_rebuttal("\"reason\": \"it is checked\"").unwrap_err().repairable);
+    }
+
+    /// Returns the files that a reply does not account for if it names these files.
+    fn left(files: &[Shown], named: &[&str]) -> Vec<String> {
+        let reply = Reply { files_reviewed: named.iter().map(|n| (*n).to_owned()).collect(), ..Reply::default() };
+        unaccounted(&reply, files).iter().map(RepoPath::to_wire).collect()
     }
 
     #[test]
     fn out_09_files_are_accounted_for_by_whatever_they_are_called() {
         let rules = crate::rules::RuleSet::new(&crate::policy::RulesPolicy::default(), &[]).unwrap();
-        let shown = |path: &str| {
+        let files = ["src/a.rs", "src/b.rs", "lib/b.rs"].map(|path| {
             let change = crate::diff::code::added(RepoPath::from(path), b"x = 1\n".to_vec());
             Shown::new(change, &rules, &crate::policy::Policy::default()).unwrap().unwrap()
-        };
-        let files = ["src/a.rs", "src/b.rs", "lib/b.rs"].map(shown);
-        let left = |named: &[&str]| {
-            let reply = Reply { files_reviewed: named.iter().map(|n| (*n).to_owned()).collect(), ..Reply::default() };
-            unaccounted(&reply, &files).iter().map(RepoPath::to_wire).collect::<Vec<_>>()
-        };
-        assert_eq!(left(&["b/src/a.rs", "./src/b.rs", "`lib/b.rs`"]), Vec::<String>::new());
-        assert_eq!(left(&["a.rs", "b.rs"]), ["src/b.rs", "lib/b.rs"], "which of the two is not said");
-        assert_eq!(left(&["SRC/A.RS", "/src/../src/b.rs", "lib"]), ["src/a.rs", "src/b.rs", "lib/b.rs"]);
+        });
+        assert_eq!(left(&files, &["b/src/a.rs", "./src/b.rs", "`lib/b.rs`"]), Vec::<String>::new());
+        assert_eq!(left(&files, &["a.rs", "b.rs"]), ["src/b.rs", "lib/b.rs"], "which of the two is not said");
+        assert_eq!(left(&files, &["SRC/A.RS", "/src/../src/b.rs", "lib"]), ["src/a.rs", "src/b.rs", "lib/b.rs"]);
     }
 }

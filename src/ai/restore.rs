@@ -15,7 +15,7 @@ const NOT_UTF8: &str = "its encoding is not UTF-8";
 
 /// A part of a line that the model sees as another text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Token {
+struct MaskedPart {
     /// Line number, from 0.
     line: u32,
     shown: String,
@@ -37,7 +37,7 @@ pub fn restored(rules: &RuleSet, original: &[u8], edited: &str) -> Result<Vec<u8
     let old: Vec<&[u8]> = original.split_inclusive(|b| *b == b'\n').collect();
     let shown_lines: Vec<&str> = shown.split_inclusive('\n').collect();
     if old.len() != shown_lines.len() {
-        return Err("its lines cannot be matched with those that the model saw".to_owned());
+        return Err(unmatched());
     }
     let secrets = rules.secrets(original);
     let mut tokens = Vec::new();
@@ -111,9 +111,8 @@ fn read_tokens(
     line: &[u8],
     shown: &str,
     secrets: &[std::ops::Range<usize>],
-    out: &mut Vec<Token>,
+    out: &mut Vec<MaskedPart>,
 ) -> Result<(), String> {
-    let unmatched = || "its lines cannot be matched with those that the model saw".to_owned();
     let text = std::str::from_utf8(line).map_err(|_| NOT_UTF8.to_owned())?;
     let (mut at, mut rest) = (0, shown);
     while at < text.len() {
@@ -121,7 +120,7 @@ fn read_tokens(
             let length =
                 rest.find('>').map(|end| end + 1).filter(|_| rest.starts_with(SECRET)).ok_or_else(unmatched)?;
             let original = text.as_bytes().get(span.clone()).ok_or_else(unmatched)?.to_vec();
-            out.push(Token { line: number, shown: rest[..length].to_owned(), original });
+            out.push(MaskedPart { line: number, shown: rest[..length].to_owned(), original });
             (at, rest) = (span.end, &rest[length..]);
             continue;
         }
@@ -135,27 +134,31 @@ fn read_tokens(
             let length =
                 rest.find('}').map(|end| end + 1).filter(|_| rest.starts_with("\\u{")).ok_or_else(unmatched)?;
             let original = text.as_bytes()[at..next].to_vec();
-            out.push(Token { line: number, shown: rest[..length].to_owned(), original });
+            out.push(MaskedPart { line: number, shown: rest[..length].to_owned(), original });
             (at, rest) = (next, &rest[length..]);
         }
     }
     if rest.is_empty() { Ok(()) } else { Err(unmatched()) }
 }
 
+/// Returns the error for a file whose lines differ in number or text from those that the model saw.
+fn unmatched() -> String {
+    "its lines cannot be matched with those that the model saw".to_owned()
+}
+
 /// Replaces the placeholders in a line from the model by their original bytes. `lines` is the range that it replaces.
-fn resolved(line: &str, tokens: &[Token], lines: &std::ops::Range<u32>) -> Result<Vec<u8>, String> {
+fn resolved(line: &str, tokens: &[MaskedPart], lines: &std::ops::Range<u32>) -> Result<Vec<u8>, String> {
     if has_active(line) {
         return Err("the model wrote hidden characters".to_owned());
     }
-    let own: Vec<&Token> = tokens.iter().filter(|t| lines.contains(&t.line)).collect();
+    let own: Vec<&MaskedPart> = tokens.iter().filter(|t| lines.contains(&t.line)).collect();
     let mut out = Vec::new();
     let mut rest = line;
     while let Some(c) = rest.chars().next() {
         if rest.starts_with(SECRET) {
             let placeholder = &rest[..rest.find('>').map_or(rest.len(), |end| end + 1)];
-            let is_it = |t: &&&Token| t.shown == placeholder;
-            let near: Vec<&Token> = own.iter().filter(is_it).copied().collect();
-            let all: Vec<&Token> = tokens.iter().filter(|t| t.shown == placeholder).collect();
+            let near: Vec<&MaskedPart> = own.iter().copied().filter(|t| t.shown == placeholder).collect();
+            let all: Vec<&MaskedPart> = tokens.iter().filter(|t| t.shown == placeholder).collect();
             out.extend_from_slice(only(if near.is_empty() { &all } else { &near })?);
             rest = &rest[placeholder.len()..];
         } else if let Some(token) = own.iter().find(|t| !t.shown.starts_with(SECRET) && rest.starts_with(&t.shown)) {
@@ -170,7 +173,7 @@ fn resolved(line: &str, tokens: &[Token], lines: &std::ops::Range<u32>) -> Resul
 }
 
 /// Returns the original text of placeholders if it is unique.
-fn only<'t>(tokens: &[&'t Token]) -> Result<&'t [u8], String> {
+fn only<'t>(tokens: &[&'t MaskedPart]) -> Result<&'t [u8], String> {
     match tokens {
         [] => Err("the model wrote the placeholder of a secret that the file does not have".to_owned()),
         [first, others @ ..] if others.iter().all(|t| t.original == first.original) => Ok(&first.original),

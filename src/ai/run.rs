@@ -20,15 +20,15 @@ use super::agent::Agent;
 use super::anchor::{self, Sealed};
 use super::ask::{Begun, Failure, Nonce};
 use super::backend::Pool;
-use super::budget::Limits;
+use super::budget::BudgetLimits;
 use super::cache::Cache;
 use super::debug::Prompts;
 use super::material::Group;
-use super::plan::{self, Chunk, Plan};
+use super::plan::{self, Chunk, ReviewPlan};
 use super::prompt::{self, Brief, Lens};
 use super::quota::Ledger;
 use super::tree::Tree;
-use super::{Models, Script, Setback, Usage};
+use super::{BackendUsage, Models, Script, Setback};
 use crate::diff::{LineNo, RepoPath};
 use crate::env::Env;
 use crate::finding::Finding;
@@ -39,11 +39,11 @@ use crate::request::{CacheUse, Depth};
 use crate::rules::RuleSet;
 use crate::stop::Stop;
 use crate::symbols;
-pub use consult::{Around, Consulted, Question, consult};
+pub use consult::{Consulted, Question, WorktreeAccess, consult};
 use futures_util::future::join3;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use ledger::{FileKey, FileLedger};
-use look::Looked;
+use look::ChunkReview;
 use member::Member;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -54,7 +54,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 /// The inputs of a model review, except the change.
 #[derive(Clone, Copy)]
-pub struct Job<'a> {
+pub struct ReviewJob<'a> {
     pub repo: Option<&'a Repo>,
     pub policy: &'a Policy,
     pub rules: &'a RuleSet,
@@ -78,13 +78,13 @@ pub struct Job<'a> {
     pub symbols: &'a Arc<symbols::Cache>,
 }
 
-impl std::fmt::Debug for Job<'_> {
+impl std::fmt::Debug for ReviewJob<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Job").field("backends", &self.backends).finish_non_exhaustive()
     }
 }
 
-impl Job<'_> {
+impl ReviewJob<'_> {
     /// Returns the lenses of the review. Each part of the change gets one request per lens.
     fn lenses(&self) -> &'static [Lens] {
         match self.policy.review.depth {
@@ -97,7 +97,7 @@ impl Job<'_> {
 
 /// The result of a model review.
 #[derive(Debug, Default)]
-pub struct Outcome {
+pub struct RunOutcome {
     /// Findings, and comments of models on the rules' findings, by their positions in the list from `floor`.
     pub claims: Sealed,
     pub remarks: Vec<Remark>,
@@ -127,12 +127,12 @@ pub struct Remark {
 
 /// Reviews `groups`. `floor` delivers the findings of the rules when they are complete.
 pub async fn review(
-    job: &Job<'_>,
+    job: &ReviewJob<'_>,
     groups: &[Group],
     mut brief: Brief,
     floor: oneshot::Receiver<Vec<Finding>>,
-) -> Outcome {
-    let mut out = Outcome::default();
+) -> RunOutcome {
+    let mut out = RunOutcome::default();
     out.models.asked = job.backends.to_vec();
     let nothing = groups.iter().all(|g| g.files.is_empty());
     let teams = if nothing { Vec::new() } else { open(job, &mut out) };
@@ -140,14 +140,14 @@ pub async fn review(
         let cut = brief.fit(capacity);
         out.remarks.extend(cut.into_iter().map(Remark::of_the_run));
     }
-    let session = Session::new(job, groups, &brief);
+    let session = ReviewSession::new(job, groups, &brief);
     let teams = session.plan(teams, &mut out);
     session.run(&teams, floor, out).await
 }
 
 /// Opens the backends. Depending on the review mode, each is a team of its own, or all form one team in which the first
 /// answer suffices.
-fn open<'a>(job: &Job<'a>, out: &mut Outcome) -> Vec<Vec<Member<'a>>> {
+fn open<'a>(job: &ReviewJob<'a>, out: &mut RunOutcome) -> Vec<Vec<Member<'a>>> {
     let pool = Pool::default();
     let mut open: Vec<Member<'a>> = Vec::new();
     let mut failures = Vec::new();
@@ -186,8 +186,8 @@ impl Remark {
 }
 
 /// The state of one run.
-struct Session<'a> {
-    job: &'a Job<'a>,
+struct ReviewSession<'a> {
+    job: &'a ReviewJob<'a>,
     groups: &'a [Group],
     brief: &'a Brief,
     nonce: Nonce,
@@ -197,7 +197,7 @@ struct Session<'a> {
     permits: RefCell<HashMap<String, Rc<Semaphore>>>,
     /// Trees of the groups, created when they are first needed.
     trees: Vec<OnceCell<Tree<'a>>>,
-    usage: RefCell<Vec<Usage>>,
+    usage: RefCell<Vec<BackendUsage>>,
     setbacks: RefCell<Vec<Setback>>,
     began: Instant,
     planned: Cell<usize>,
@@ -214,10 +214,10 @@ struct Team<'a> {
     left_out: Vec<FileKey>,
 }
 
-impl<'a> Session<'a> {
-    fn new(job: &'a Job<'a>, groups: &'a [Group], brief: &'a Brief) -> Self {
+impl<'a> ReviewSession<'a> {
+    fn new(job: &'a ReviewJob<'a>, groups: &'a [Group], brief: &'a Brief) -> Self {
         let review = &job.policy.review;
-        let limits = Limits {
+        let limits = BudgetLimits {
             requests: review.max_requests,
             usd: review.max_cost_usd,
             usd_is_set: job.policy.origin_of("review.max_cost_usd").layer != Layer::Default,
@@ -252,11 +252,11 @@ impl<'a> Session<'a> {
         all.entry(backend.to_owned()).or_insert_with(|| Rc::new(Semaphore::new(most))).clone()
     }
 
-    async fn run(&self, teams: &[Team<'a>], floor: oneshot::Receiver<Vec<Finding>>, mut out: Outcome) -> Outcome {
+    async fn run(&self, teams: &[Team<'a>], floor: oneshot::Receiver<Vec<Finding>>, mut out: RunOutcome) -> RunOutcome {
         let lenses = self.job.lenses();
-        let numbered = || teams.iter().enumerate();
+        let teams_by_number = teams.iter().enumerate();
         let views: Vec<(usize, &Team<'a>, Lens)> =
-            numbered().flat_map(|(i, t)| lenses.iter().map(move |l| (i, t, *l))).collect();
+            teams_by_number.flat_map(|(i, t)| lenses.iter().map(move |l| (i, t, *l))).collect();
         let mut ledger = FileLedger::new(teams);
         let begun: Vec<Vec<Begun>> =
             teams.iter().map(|t| t.chunks.iter().map(|_| Begun::default()).collect()).collect();
@@ -276,7 +276,7 @@ impl<'a> Session<'a> {
         self.expect(looks.len() + judged + wholes.len());
         self.ledger.keep(u32::try_from(self.kept_requests()).unwrap_or(u32::MAX));
         self.tell();
-        let mut all = Looked::default();
+        let mut all = ChunkReview::default();
         let mut early = Early::default();
         let reviewed = async {
             while let Some((view, mut looked)) = looks.next().await {
@@ -289,7 +289,8 @@ impl<'a> Session<'a> {
                 all.merge(looked);
             }
         };
-        let ((), votes, about_the_whole) = join3(reviewed, self.judged(teams), wholes.collect::<Vec<Looked>>()).await;
+        let ((), votes, about_the_whole) =
+            join3(reviewed, self.judged(teams), wholes.collect::<Vec<ChunkReview>>()).await;
         drop(looks);
         about_the_whole.into_iter().for_each(|looked| all.merge(looked));
         out.failed.extend(votes.failed.iter().cloned());
@@ -305,7 +306,7 @@ impl<'a> Session<'a> {
         self.ledger.keep(0);
         self.second_look(teams, &mut all, &floor, &mut out).await;
         self.reproduce(teams, &mut all.candidates, &mut out).await;
-        let Looked { candidates, remarks, dropped, failed, cut, compliance, missing, opinions, .. } = all;
+        let ChunkReview { candidates, remarks, dropped, failed, cut, compliance, missing, opinions, .. } = all;
         let disputes = std::mem::take(&mut out.claims.disputes);
         out.claims = anchor::seal(candidates, &floor, self.job.rules);
         out.claims.disputes.extend(disputes);
@@ -329,9 +330,9 @@ impl<'a> Session<'a> {
         out.models.usage = self.usage.take();
         if self.job.policy.review.mode == Mode::First {
             // In this mode, the other backends are only asked if the first ones fail.
-            let is_asked = |name: &String| out.models.usage.iter().any(|u| u.backend == *name);
-            if out.models.asked.iter().any(is_asked) {
-                out.models.asked.retain(is_asked);
+            let (asked, usage) = (&mut out.models.asked, &out.models.usage);
+            if asked.iter().any(|name| is_used(usage, name)) {
+                asked.retain(|name| is_used(usage, name));
             }
         }
         out.models.setbacks.extend(self.setbacks.take());
@@ -354,7 +355,7 @@ impl<'a> Session<'a> {
     }
 
     /// Plans the chunks of each team.
-    fn plan(&self, teams: Vec<Vec<Member<'a>>>, out: &mut Outcome) -> Vec<Team<'a>> {
+    fn plan(&self, teams: Vec<Vec<Member<'a>>>, out: &mut RunOutcome) -> Vec<Team<'a>> {
         let review = &self.job.policy.review;
         let lenses = self.job.lenses().len();
         let looks = (review.max_requests as usize).saturating_sub(self.kept_requests());
@@ -373,7 +374,7 @@ impl<'a> Session<'a> {
                     lines: review.max_lines as usize,
                     requests: share,
                 };
-                let Plan { chunks, left_out } = plan::plan(self.groups, &limits);
+                let ReviewPlan { chunks, left_out } = plan::plan(self.groups, &limits);
                 let why = format!("max_requests = {}", review.max_requests);
                 let left_out: Vec<FileKey> = left_out.into_iter().map(|l| (l.group, l.file)).collect();
                 out.cut.extend(left_out.iter().map(|(group, file)| (self.path(*group, *file), why.clone())));
@@ -384,13 +385,13 @@ impl<'a> Session<'a> {
 
     /// Returns a remark for each backend with unknown cost, for which the cost limit has no effect. A local server is
     /// free unless the user set a limit.
-    fn unpriced(&self, usage: &[Usage]) -> Vec<Remark> {
+    fn unpriced(&self, usage: &[BackendUsage]) -> Vec<Remark> {
         let policy = self.job.policy;
         let is_default = policy.origin_of("review.max_cost_usd").layer == Layer::Default;
-        let is_free = |name: &str| is_default && policy.backend(name).is_some_and(Backend::is_on_this_machine);
-        let unknown =
-            usage.iter().filter(|u| u.spent.requests > 0 && u.spent.cost_usd.is_none() && !is_free(&u.backend));
-        unknown.map(without_price).collect()
+        let unknown = usage.iter().filter(|u| u.spent.requests > 0 && u.spent.cost_usd.is_none());
+        let charged =
+            unknown.filter(|u| !(is_default && policy.backend(&u.backend).is_some_and(Backend::is_on_this_machine)));
+        charged.map(without_price).collect()
     }
 
     fn path(&self, group: usize, file: usize) -> RepoPath {
@@ -406,11 +407,11 @@ impl<'a> Session<'a> {
     fn tree(&self, group: usize) -> Option<&Tree<'a>> {
         let (repo, g) = (self.job.repo?, self.groups.get(group)?);
         let state = g.tree.clone()?;
-        let paths = || g.files.iter().filter(|f| f.change.entry.new.is_some()).map(|f| f.path().clone());
+        let kept = g.files.iter().filter(|f| f.change.entry.new.is_some());
         Some(self.trees[group].get_or_init(|| {
             Tree::new(repo, state, self.job.rules)
                 .without_records_of(self.job.policy)
-                .with_new(paths())
+                .with_new(kept.map(|f| f.path().clone()))
                 .with_change(&g.files)
                 .with_symbols(self.job.symbols)
         }))
@@ -432,8 +433,13 @@ impl<'a> Session<'a> {
     }
 }
 
+/// Returns true if the usage has an entry for a backend.
+fn is_used(usage: &[BackendUsage], backend: &str) -> bool {
+    usage.iter().any(|u| u.backend == backend)
+}
+
 /// Builds the remark that the cost limit has no effect for a backend.
-fn without_price(usage: &Usage) -> Remark {
+fn without_price(usage: &BackendUsage) -> Remark {
     let name = &usage.backend;
     let model = if usage.model.is_empty() { "its model" } else { &usage.model };
     Remark::of_the_run(format!(

@@ -176,11 +176,15 @@ impl Language {
 
     fn compiled(&self) -> &Option<(Regex, Option<Regex>)> {
         self.compiled.get_or_init(|| {
-            let make = |pattern: &str| RegexBuilder::new(pattern).unicode(false).build().ok();
-            let never = if self.never.is_empty() { None } else { Some(make(self.never)?) };
-            Some((make(self.starts)?, never))
+            let never = if self.never.is_empty() { None } else { Some(bytes_regex(self.never)?) };
+            Some((bytes_regex(self.starts)?, never))
         })
     }
+}
+
+/// Compiles a pattern for bytes that need not be UTF-8.
+fn bytes_regex(pattern: &str) -> Option<Regex> {
+    RegexBuilder::new(pattern).unicode(false).build().ok()
 }
 
 #[cfg(test)]

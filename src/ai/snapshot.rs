@@ -6,7 +6,7 @@
 //! is removed when the value is dropped.
 
 use crate::ai::ask::{Cause, Failure};
-use crate::ai::desk::{Desk, folder};
+use crate::ai::desk::{PrivateFolder, folder};
 use crate::ai::tree::{Tree, Unread};
 use crate::diff::RepoPath;
 use crate::stop::Stop;
@@ -74,7 +74,7 @@ const FOREIGN: &[&str] =
 /// A private folder that contains the tree under review.
 #[derive(Debug)]
 pub(super) struct Snapshot {
-    desk: Desk,
+    desk: PrivateFolder,
     files: BTreeSet<RepoPath>,
     /// Number of files that are not text, too large, or unreadable.
     unfit: usize,
@@ -91,11 +91,8 @@ impl Snapshot {
     ///
     /// Returns `Stopped` or `TimedOut`, or `Setup` if the tree cannot be listed or the files cannot be written.
     pub(super) async fn take(tree: &Tree<'_>, parent: &Path, deadline: Instant, stop: &Stop) -> Result<Self, Failure> {
-        let failed = |what: &str, e: &dyn std::fmt::Display| {
-            Failure::new(Cause::Setup, format!("{what}: {e}")).hint("depth = \"quick\" needs no look around")
-        };
-        let paths = tree.paths().map_err(|e| failed("the tree under review cannot be listed", &e))?;
-        let desk = Desk::new(parent).map_err(|e| failed("no private folder can be made", &e))?;
+        let paths = tree.paths().map_err(|e| not_taken("the tree under review cannot be listed", &e))?;
+        let desk = PrivateFolder::new(parent).map_err(|e| not_taken("no private folder can be made", &e))?;
         let mut taken = Self { desk, files: BTreeSet::new(), unfit: 0, beyond: 0, is_editable: tree.is_editable() };
         let mut bytes = 0;
         let mut turn = Instant::now();
@@ -138,7 +135,7 @@ impl Snapshot {
                     taken.files.insert(path.clone());
                 }
                 Err(e) if matches!(e.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) => {
-                    return Err(failed("the tree under review cannot be laid out", &e));
+                    return Err(not_taken("the tree under review cannot be laid out", &e));
                 }
                 // The file system rejects the name, or treats it as the name of another file.
                 Err(_) => taken.unfit += 1,
@@ -221,7 +218,7 @@ impl Snapshot {
     }
 
     /// Returns the private folder.
-    pub(super) fn desk(&self) -> &Desk {
+    pub(super) fn desk(&self) -> &PrivateFolder {
         &self.desk
     }
 
@@ -270,18 +267,22 @@ impl Snapshot {
     }
 }
 
+/// Builds the failure of a snapshot that could not be written.
+fn not_taken(what: &str, e: &dyn std::fmt::Display) -> Failure {
+    Failure::new(Cause::Setup, format!("{what}: {e}")).hint("depth = \"quick\" needs no look around")
+}
+
 /// Lists the regular files below a folder.
 ///
 /// # Errors
 ///
 /// Returns an error if there are too many files, or one that is neither a regular file nor a folder.
 fn list(folder: &Path, prefix: &[u8], out: &mut Vec<RepoPath>) -> Result<(), String> {
-    let fail = |e: io::Error| format!("the private copy cannot be read: {e}");
-    for entry in std::fs::read_dir(folder).map_err(fail)? {
-        let entry = entry.map_err(fail)?;
+    for entry in std::fs::read_dir(folder).map_err(|e| unreadable(&e))? {
+        let entry = entry.map_err(|e| unreadable(&e))?;
         let mut path = prefix.to_vec();
         path.extend_from_slice(entry.file_name().as_encoded_bytes());
-        let kind = entry.file_type().map_err(fail)?;
+        let kind = entry.file_type().map_err(|e| unreadable(&e))?;
         if kind.is_dir() {
             path.push(b'/');
             list(&entry.path(), &path, out)?;
@@ -295,6 +296,11 @@ fn list(folder: &Path, prefix: &[u8], out: &mut Vec<RepoPath>) -> Result<(), Str
         }
     }
     Ok(())
+}
+
+/// Formats the error of a snapshot that could not be read.
+fn unreadable(e: &io::Error) -> String {
+    format!("the private copy cannot be read: {e}")
 }
 
 /// Converts a path of the repository to a native one. Returns `None` if it would not be below a folder.

@@ -18,7 +18,7 @@ mod search;
 
 use crate::ai::ask::{Lookup, Lookups, Read};
 use crate::ai::tree::Tree;
-use page::Page;
+use page::ResultPage;
 pub use replay::Replay;
 use serde_json::{Value, json};
 
@@ -29,7 +29,7 @@ pub struct Spec {
     pub description: &'static str,
     /// Parameters; all of them are required.
     pub parameters: &'static [Parameter],
-    call: fn(&Tree<'_>, &Value, Page) -> Result<Page, String>,
+    call: fn(&Tree<'_>, &Value, ResultPage) -> Result<ResultPage, String>,
 }
 
 /// A parameter of a tool.
@@ -45,10 +45,11 @@ impl Spec {
     /// Returns the parameters as a strict JSON Schema: every property required, no additional properties, and only
     /// keywords that every provider supports.
     pub fn schema(&self) -> Value {
-        let property = |p: &Parameter| (p.name.to_owned(), json!({"type": p.kind, "description": p.description}));
+        let properties = self.parameters.iter();
+        let properties = properties.map(|p| (p.name.to_owned(), json!({"type": p.kind, "description": p.description})));
         json!({
             "type": "object",
-            "properties": self.parameters.iter().map(property).collect::<serde_json::Map<_, _>>(),
+            "properties": properties.collect::<serde_json::Map<_, _>>(),
             "required": self.parameters.iter().map(|p| p.name).collect::<Vec<_>>(),
             "additionalProperties": false,
         })
@@ -237,7 +238,7 @@ impl<'t, 'r> Session<'t, 'r> {
         let room = self.caps.bytes_per_call.min(self.caps.bytes - self.bytes);
         let answer = self.answer(name, arguments, room).unwrap_or_else(|problem| {
             self.refuse(name, arguments, &problem);
-            let mut page = Page::new(room);
+            let mut page = ResultPage::new(room);
             page.close(&problem);
             page
         });
@@ -260,14 +261,14 @@ impl<'t, 'r> Session<'t, 'r> {
         self.tree.refuse(path, &format!("{name} of {shown}: {problem}"));
     }
 
-    fn answer(&self, name: &str, arguments: &Value, room: usize) -> Result<Page, String> {
+    fn answer(&self, name: &str, arguments: &Value, room: usize) -> Result<ResultPage, String> {
         let is_editable = self.tree.is_editable();
         let Some(spec) = specs(is_editable).find(|s| s.name == name) else {
             let known: Vec<_> = specs(is_editable).map(|s| s.name).collect();
             return Err(format!("unknown tool; available: {}", known.join(", ")));
         };
         let arguments = argument::object(arguments)?;
-        (spec.call)(self.tree, &arguments, Page::new(room))
+        (spec.call)(self.tree, &arguments, ResultPage::new(room))
     }
 
     /// Returns the lines that the model read, in the order of the calls, with adjacent lines as one range.

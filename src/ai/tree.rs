@@ -8,7 +8,7 @@ use crate::ai::material::Shown;
 use crate::ai::redact;
 use crate::diff::{self, ObjectId, RepoPath};
 use crate::error::{Error, Result};
-use crate::git::{Edit, Reader, Repo, State};
+use crate::git::{FileCommit, Reader, Repo, State};
 use crate::policy::Policy;
 use crate::rules::RuleSet;
 use crate::symbols::{Cache, Symbols};
@@ -204,11 +204,12 @@ impl<'r> Tree<'r> {
     pub(super) fn has_room_for(&self, path: &RepoPath) -> Result<bool> {
         let paths = self.paths()?;
         let starts = path.as_bytes().iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
-        let is_file = |end: usize| paths.binary_search(&RepoPath::new(&path.as_bytes()[..end])).is_ok();
+        let mut parts = starts.chain([path.as_bytes().len()]).map(|end| RepoPath::new(&path.as_bytes()[..end]));
         let folder = [path.as_bytes(), b"/"].concat();
         let is_folder = paths.iter().any(|p| p.as_bytes().starts_with(&folder));
         let is_shown = path.as_bytes().iter().all(|b| !b.is_ascii_control()) && self.name(path) == path.to_wire();
-        let is_taken = is_folder || starts.chain([path.as_bytes().len()]).any(is_file) || self.drafted(path).is_some();
+        let is_taken =
+            is_folder || parts.any(|part| paths.binary_search(&part).is_ok()) || self.drafted(path).is_some();
         Ok(is_plain(path) && is_shown && !is_taken && !redact::is_sensitive(path))
     }
 
@@ -367,7 +368,7 @@ impl<'r> Tree<'r> {
     /// # Errors
     ///
     /// Returns an incomplete error if the history is not completely available.
-    pub(super) fn last_edit(&self, from: ObjectId, path: &RepoPath, most: &mut u32) -> Result<Option<Edit>> {
+    pub(super) fn last_edit(&self, from: ObjectId, path: &RepoPath, most: &mut u32) -> Result<Option<FileCommit>> {
         self.reader.borrow_mut().last_edit(from, path, most)
     }
 
@@ -405,12 +406,12 @@ impl<'r> Tree<'r> {
     /// Returns an ID for the content of the whole tree. Trees with the same ID contain the same files. Returns `None`
     /// if it cannot be determined.
     pub fn id(&self) -> Option<&str> {
-        let id = || match &self.state {
+        let id = self.id.get_or_init(|| match &self.state {
             State::Empty => Some("empty".to_owned()),
             State::Commit { tree, .. } => Some(tree.to_string()),
             State::Index | State::Worktree => self.reader.borrow_mut().digest(&self.state, &self.new).ok(),
-        };
-        self.id.get_or_init(id).as_deref()
+        });
+        id.as_deref()
     }
 }
 

@@ -24,32 +24,32 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// An open folder that only this user can access.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct StationFolder {
     fd: OwnedFd,
     path: PathBuf,
 }
 
 /// Decides whether a missing folder is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum MissingFolder {
     Create,
     Absent,
 }
 
-impl Folder {
+impl StationFolder {
     /// Opens the folder of all repositories; `None` if it does not exist and must not be created.
     ///
     /// # Errors
     ///
     /// Usage: the state folder does not exist, is inside of `top`, or other users can access it.
-    pub(super) fn home(env: &Env, top: Option<&Path>, missing: Missing) -> Result<Option<Self>> {
+    pub(super) fn home(env: &Env, top: Option<&Path>, missing: MissingFolder) -> Result<Option<Self>> {
         let Some(home) = env.state_home() else {
             return Err(Error::usage(
                 "cannot keep background reviews: neither XDG_STATE_HOME nor HOME is an absolute path",
             )
             .hint("set HOME, or [hooks] post_commit = \"off\""));
         };
-        if missing == Missing::Create {
+        if missing == MissingFolder::Create {
             std::fs::create_dir_all(&home).map_err(|e| failed("create", &home, &e))?;
         }
         // Links on the path to the state folder are the user's own.
@@ -76,9 +76,9 @@ impl Folder {
     /// # Errors
     ///
     /// Usage: it cannot be created or opened, is a link, or others can write to it.
-    pub(super) fn below(&self, name: &str, missing: Missing) -> Result<Option<Self>> {
+    pub(super) fn below(&self, name: &str, missing: MissingFolder) -> Result<Option<Self>> {
         let path = self.path.join(name);
-        if missing == Missing::Create {
+        if missing == MissingFolder::Create {
             match rustix::fs::mkdirat(&self.fd, name, Mode::RWXU) {
                 Ok(()) | Err(rustix::io::Errno::EXIST) => {}
                 Err(e) => return Err(failed("create", &path, &e.into())),
@@ -87,7 +87,7 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = match rustix::fs::openat(&self.fd, name, flags, Mode::empty()) {
             Ok(fd) => fd,
-            Err(rustix::io::Errno::NOENT) if missing == Missing::Absent => return Ok(None),
+            Err(rustix::io::Errno::NOENT) if missing == MissingFolder::Absent => return Ok(None),
             Err(e) => return Err(failed("open", &path, &e.into())),
         };
         let stat = rustix::fs::fstat(&fd).map_err(|e| failed("open", &path, &e.into()))?;
@@ -132,19 +132,23 @@ impl Folder {
     ///
     /// It cannot be written.
     pub(super) fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        let fail = |e: &std::io::Error| failed("write", &self.path.join(name), e);
         // Written under a lock, so that one file name is enough and a stale file is replaced.
         let temporary = format!("{name}.tmp");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&self.fd, &temporary, flags, Mode::RUSR | Mode::WUSR);
-        let mut file = File::from(fd.map_err(|e| fail(&e.into()))?);
+        let mut file = File::from(fd.map_err(|e| self.unwritten(name, &e.into()))?);
         let written = file.write_all(bytes).and_then(|()| file.sync_data());
         let moved = written.and_then(|()| Ok(rustix::fs::renameat(&self.fd, &temporary, &self.fd, name)?));
         moved.map_err(|e| {
             // Report the first error.
             let _ = rustix::fs::unlinkat(&self.fd, &temporary, AtFlags::empty());
-            fail(&e)
+            self.unwritten(name, &e)
         })
+    }
+
+    /// Returns the error about a file that cannot be written.
+    fn unwritten(&self, name: &str, e: &std::io::Error) -> Error {
+        failed("write", &self.path.join(name), e)
     }
 
     /// Takes a lock that other processes hold for milliseconds. The kernel releases it if this process ends.

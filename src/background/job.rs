@@ -12,7 +12,7 @@ use crate::review::{self, World};
 use crate::rounds::{self, Ask, Done, Save};
 use crate::stop::{Signal, Stop};
 use crate::wire::Verdict;
-use crate::wire::background::{Ending, Last, Order};
+use crate::wire::background::{BackgroundEnd, Last, ReviewOrder};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,7 +34,7 @@ const TIMES: Times =
     Times { margin: Duration::from_secs(600), grace: Duration::from_secs(10), tick: Duration::from_secs(1) };
 
 /// The environment and the controls of a job.
-pub struct Job<'a> {
+pub struct ReviewJob<'a> {
     pub env: &'a Env,
     /// Ends the review: signals of the process, and its total time.
     pub stop: &'a Stop,
@@ -44,14 +44,14 @@ pub struct Job<'a> {
     pub trackers: Option<&'a dyn Trackers>,
 }
 
-impl std::fmt::Debug for Job<'_> {
+impl std::fmt::Debug for ReviewJob<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Job").field("stop", self.stop).finish_non_exhaustive()
     }
 }
 
 /// The end of a turn.
-enum Turn {
+enum JobTurn {
     /// The result of the review.
     Over(Box<Last>),
     /// The commit waits, for this reason.
@@ -65,34 +65,34 @@ enum Turn {
 /// # Errors
 ///
 /// The queue cannot be read or written; the next process cannot be started.
-pub fn work(station: &Station, job: &Job<'_>) -> Result<Vec<String>> {
+pub fn work(station: &Station, job: &ReviewJob<'_>) -> Result<Vec<String>> {
     let now = jiff::Timestamp::now();
     let Some((lock, order)) = station.claim(&moment(now))? else { return Ok(Vec::new()) };
     let started = Instant::now();
     let turn = watched(station, job, &order, |limit| reviewed(station, job, &order, limit, now));
     let mut lines = vec![format!("{} commit {} in {}", moment(now), order.commit, order.worktree)];
     lines.push(match &turn {
-        Turn::Over(last) => {
+        JobTurn::Over(last) => {
             let verdict = last.verdict.map_or_else(String::new, |v| format!(" {}", verdict_name(v)));
             let note = last.note.as_ref().map_or_else(String::new, |n| format!(": {n}"));
             let ms = millis(started, Instant::now());
             format!("{}{verdict} after {ms} ms{note}", last.ending.name())
         }
-        Turn::Held(why) => format!("not reviewed: {why}"),
-        Turn::Interrupted => "interrupted".to_owned(),
+        JobTurn::Held(why) => format!("not reviewed: {why}"),
+        JobTurn::Interrupted => "interrupted".to_owned(),
     });
     finish(station, job, lock, turn)?;
     Ok(lines)
 }
 
 /// Records the end of a turn, and starts the next job.
-fn finish(station: &Station, job: &Job<'_>, lock: File, turn: Turn) -> Result<()> {
-    let is_interrupted = matches!(turn, Turn::Interrupted);
+fn finish(station: &Station, job: &ReviewJob<'_>, lock: File, turn: JobTurn) -> Result<()> {
+    let is_interrupted = matches!(turn, JobTurn::Interrupted);
     let is_due = station.release(lock, |queue| match turn {
-        Turn::Over(last) => queue::finish(queue, *last),
-        Turn::Held(why) => queue::hold(queue, &why),
+        JobTurn::Over(last) => queue::finish(queue, *last),
+        JobTurn::Held(why) => queue::hold(queue, &why),
         // The state is the same as after a killed process.
-        Turn::Interrupted => {}
+        JobTurn::Interrupted => {}
     })?;
     if is_due && !is_interrupted { station.launch(job.env) } else { Ok(()) }
 }
@@ -105,7 +105,12 @@ struct Limit {
 }
 
 /// Reviews under a time limit, and keeps the log short meanwhile.
-fn watched(station: &Station, job: &Job<'_>, order: &Order, work: impl FnOnce(&Limit) -> Turn) -> Turn {
+fn watched(
+    station: &Station,
+    job: &ReviewJob<'_>,
+    order: &ReviewOrder,
+    work: impl FnOnce(&Limit) -> JobTurn,
+) -> JobTurn {
     let limit = Limit { models: std::sync::Mutex::default(), is_over: AtomicBool::new(false) };
     std::thread::scope(|s| {
         let (over, ended) = mpsc::channel::<()>();
@@ -113,14 +118,13 @@ fn watched(station: &Station, job: &Job<'_>, order: &Order, work: impl FnOnce(&L
         s.spawn(move || watch(&|| drop(station.folder.trim(LOG)), job, (clock, TIMES), &ended));
         let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work(&limit)));
         drop(over);
-        let now = || moment(jiff::Timestamp::now());
         let note = "an internal error stopped the review".to_owned();
-        caught.unwrap_or_else(|_| Turn::Over(Box::new(queue::last(order, &now(), Ending::Failed, Some(note)))))
+        caught.unwrap_or_else(|_| failed_turn(order, BackgroundEnd::Failed, note))
     })
 }
 
 /// Stops a review that runs out of time, and ends the process if the review does not stop.
-fn watch(trim: &dyn Fn(), job: &Job<'_>, (limit, times): (&Limit, Times), ended: &mpsc::Receiver<()>) {
+fn watch(trim: &dyn Fn(), job: &ReviewJob<'_>, (limit, times): (&Limit, Times), ended: &mpsc::Receiver<()>) {
     let started = Instant::now();
     while ended.recv_timeout(times.tick) == Err(RecvTimeoutError::Timeout) {
         // A log that cannot be cut does not stop the review.
@@ -138,34 +142,37 @@ fn watch(trim: &dyn Fn(), job: &Job<'_>, (limit, times): (&Limit, Times), ended:
 }
 
 /// Reviews a commit within the cost limit of the day.
-fn reviewed(station: &Station, job: &Job<'_>, order: &Order, limit: &Limit, now: jiff::Timestamp) -> Turn {
-    let failed = |ending: Ending, note: String| {
-        Turn::Over(Box::new(queue::last(order, &moment(jiff::Timestamp::now()), ending, Some(note))))
-    };
+fn reviewed(
+    station: &Station,
+    job: &ReviewJob<'_>,
+    order: &ReviewOrder,
+    limit: &Limit,
+    now: jiff::Timestamp,
+) -> JobTurn {
     let env = env_of(order, job.env);
     let request = request(order);
     let policy = match prepared(order, &request, &env) {
         Ok(policy) => policy,
-        Err(e) => return failed(Ending::Failed, e.on_one_line()),
+        Err(e) => return failed_turn(order, BackgroundEnd::Failed, e.on_one_line()),
     };
     *limit.models.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = policy.review.timeout;
     if let Some(why) = unpriced(&policy, &env, Path::new(&order.worktree)) {
-        return Turn::Held(format!("its cost cannot be limited: {why}"));
+        return JobTurn::Held(format!("its cost cannot be limited: {why}"));
     }
     let (day, name) = (day_of(now), format!("{}-{}", std::process::id(), now.as_nanosecond()));
     let max = policy.hooks.max_cost_per_day;
     let amount = match station.spend(|ledger| spending::reserve(ledger, &day, &name, policy.review.max_cost_usd, max)) {
         Ok(Some(amount)) => amount,
-        Ok(None) => return Turn::Held(format!("max_cost_per_day = {max} is used up for {day}")),
-        Err(e) => return Turn::Held(e.on_one_line()),
+        Ok(None) => return JobTurn::Held(format!("max_cost_per_day = {max} is used up for {day}")),
+        Err(e) => return JobTurn::Held(e.on_one_line()),
     };
     let result = review_within(amount, request, &env, job);
     if job.stop.signal().is_some() {
         // Requests in flight are lost, and their cost is unknown, so the reservation stays.
         return if limit.is_over.load(Ordering::SeqCst) {
-            failed(Ending::TimedOut, "it ran out of time".to_owned())
+            failed_turn(order, BackgroundEnd::TimedOut, "it ran out of time".to_owned())
         } else {
-            Turn::Interrupted
+            JobTurn::Interrupted
         };
     }
     let cost = result.as_ref().map_or(Some(0.0), cost_of);
@@ -175,15 +182,20 @@ fn reviewed(station: &Station, job: &Job<'_>, order: &Order, limit: &Limit, now:
     };
     let mut last = match result {
         Ok(done) => result_of(order, &done, cost),
-        Err(e) => queue::last(order, "", Ending::Failed, Some(e.on_one_line())),
+        Err(e) => queue::last(order, "", BackgroundEnd::Failed, Some(e.on_one_line())),
     };
     last.at = moment(jiff::Timestamp::now());
     last.note = last.note.or(unsettled.map(|e| e.on_one_line()));
-    Turn::Over(Box::new(last))
+    JobTurn::Over(Box::new(last))
+}
+
+/// Returns the end of a turn whose review failed now.
+fn failed_turn(order: &ReviewOrder, ending: BackgroundEnd, note: String) -> JobTurn {
+    JobTurn::Over(Box::new(queue::last(order, &moment(jiff::Timestamp::now()), ending, Some(note))))
 }
 
 /// Loads the policy of the worktree, as for a push.
-fn prepared(order: &Order, request: &ReviewRequest, env: &Env) -> Result<Policy> {
+fn prepared(order: &ReviewOrder, request: &ReviewRequest, env: &Env) -> Result<Policy> {
     if !Path::new(&order.worktree).is_dir() {
         return Err(Error::usage(format!("the worktree {} no longer exists", order.worktree)));
     }
@@ -198,7 +210,7 @@ fn prepared(order: &Order, request: &ReviewRequest, env: &Env) -> Result<Policy>
 }
 
 /// Returns the environment of a hook in the worktree of the order.
-fn env_of(order: &Order, env: &Env) -> Env {
+fn env_of(order: &ReviewOrder, env: &Env) -> Env {
     let own = [("GIT_DIR", &order.git_dir), ("GIT_WORK_TREE", &order.worktree)].map(|(k, v)| (k.into(), v.into()));
     let vars = env.vars().map(|(k, v)| (k.to_owned(), v.to_owned()));
     Env::from_pairs(PathBuf::from(&order.worktree), vars.chain(own))
@@ -206,7 +218,7 @@ fn env_of(order: &Order, env: &Env) -> Env {
 
 /// Returns a request whose answers a push can reuse: the change that the push would send. A commit without a push
 /// target is compared with its parent, or with the parent of the first commit that it covers.
-fn request(order: &Order) -> ReviewRequest {
+fn request(order: &ReviewOrder) -> ReviewRequest {
     let source = match &order.push {
         Some(push) => Source::Push(vec![PushRange {
             local: order.commit.clone(),
@@ -224,7 +236,7 @@ fn request(order: &Order) -> ReviewRequest {
     request
 }
 
-fn review_within(usd: f64, mut request: ReviewRequest, env: &Env, job: &Job<'_>) -> Result<Done> {
+fn review_within(usd: f64, mut request: ReviewRequest, env: &Env, job: &ReviewJob<'_>) -> Result<Done> {
     request.overrides.max_cost_usd = Some(usd);
     let ask =
         Ask { request, follow_up: None, response: None, save: Save::Yes, pull: None, via: Hook::PostCommit.name() };
@@ -257,7 +269,7 @@ pub fn verdict_name(verdict: Verdict) -> &'static str {
     }
 }
 
-fn result_of(order: &Order, done: &Done, cost_usd: Option<f64>) -> Last {
+fn result_of(order: &ReviewOrder, done: &Done, cost_usd: Option<f64>) -> Last {
     let review = &done.review;
     let failed = done.stored.report.coverage.failed.first().map(|f| match &f.file {
         Some(file) => format!("{file}: {}", f.reason),
@@ -268,7 +280,7 @@ fn result_of(order: &Order, done: &Done, cost_usd: Option<f64>) -> Last {
         review_id: review.session.as_ref().map(|s| s.id.clone()),
         cost_usd,
         note: done.unsaved.as_ref().map(|why| format!("not stored: {why}")).or(failed),
-        ..queue::last(order, "", Ending::Reviewed, None)
+        ..queue::last(order, "", BackgroundEnd::Reviewed, None)
     }
 }
 
@@ -282,8 +294,7 @@ mod tests {
         let (env, stop) = (Env::default(), Stop::default());
         let (over, ended) = mpsc::channel::<()>();
         let over = Mutex::new(Some(over));
-        let leave = || drop(over.lock().unwrap().take());
-        let job = Job { env: &env, stop: &stop, leave: &leave, trackers: None };
+        let job = ReviewJob { env: &env, stop: &stop, leave: &|| drop(over.lock().unwrap().take()), trackers: None };
         let limit = Limit { models: Mutex::new(models), is_over: AtomicBool::new(false) };
         let times = Times { margin, grace: Duration::ZERO, tick: Duration::from_millis(1) };
         watch(&|| {}, &job, (&limit, times), &ended);
@@ -301,7 +312,7 @@ mod tests {
         let (env, stop) = (Env::default(), Stop::default());
         let (over, ended) = mpsc::channel::<()>();
         drop(over);
-        let job = Job { env: &env, stop: &stop, leave: &|| {}, trackers: None };
+        let job = ReviewJob { env: &env, stop: &stop, leave: &|| {}, trackers: None };
         let limit = Limit { models: Mutex::default(), is_over: AtomicBool::new(false) };
         watch(&|| {}, &job, (&limit, TIMES), &ended);
         assert_eq!((limit.is_over.load(Ordering::SeqCst), stop.signal()), (false, None));
@@ -314,7 +325,7 @@ mod tests {
             reference: "refs/heads/main".to_owned(),
             known: "b".repeat(40),
         };
-        let order = Order {
+        let order = ReviewOrder {
             commit: "a".repeat(40),
             worktree: "/w".to_owned(),
             git_dir: "/w/.git".to_owned(),
@@ -329,9 +340,9 @@ mod tests {
         let ranges = crate::hooks::push_ranges(line.as_bytes(), &["origin".to_owned()], &Env::default()).unwrap();
         assert_eq!(request(&order).source, Source::Push(ranges));
         let alone = Source::Commit { rev: "a".repeat(40), parent: None };
-        let order = Order { push: None, ..order };
+        let order = ReviewOrder { push: None, ..order };
         assert_eq!(request(&order).source, alone);
         let several = Source::Branch { head: Some("a".repeat(40)), base: Some("b".repeat(40)) };
-        assert_eq!(request(&Order { from: Some("b".repeat(40)), ..order }).source, several);
+        assert_eq!(request(&ReviewOrder { from: Some("b".repeat(40)), ..order }).source, several);
     }
 }

@@ -4,7 +4,7 @@
 //! contains their changes. Commits of other branches and worktrees wait in addition. A running review is not
 //! replaced: its requests are paid for, and its answers about unmodified parts serve the next one.
 
-use crate::wire::background::{Covered, Ending, Last, Order, Queue, Running, VERSION, Waiting};
+use crate::wire::background::{BackgroundEnd, Covered, Last, Queue, ReviewOrder, Running, VERSION, Waiting};
 
 /// Processes that may end before the review of a commit does, at most.
 const MAX_ATTEMPTS: u32 = 3;
@@ -13,7 +13,7 @@ const MAX_ATTEMPTS: u32 = 3;
 const MOST: usize = 256;
 
 /// Returns how the review of a new commit covers that of an earlier one; `None` if it does not.
-pub(super) type Covers<'a> = &'a dyn Fn(&Order) -> Option<Covered>;
+pub(super) type Covers<'a> = &'a dyn Fn(&ReviewOrder) -> Option<Covered>;
 
 /// The process that takes a commit.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ pub(super) struct Worker<'a> {
 
 /// Adds a commit, and removes the ones that its review covers. If too many wait, the oldest is dropped and recorded
 /// as the last result.
-pub(super) fn submit(queue: &mut Queue, mut order: Order, covers: Covers<'_>) {
+pub(super) fn submit(queue: &mut Queue, mut order: ReviewOrder, covers: Covers<'_>) {
     let mut kept = Vec::new();
     for waiting in take(queue) {
         match covers(&waiting.order) {
@@ -43,7 +43,7 @@ pub(super) fn submit(queue: &mut Queue, mut order: Order, covers: Covers<'_>) {
     let now = kept.last().map_or_else(String::new, |w| w.order.since.clone());
     for dropped in kept.drain(..kept.len().saturating_sub(MOST)) {
         let note = format!("not reviewed: more than {MOST} commits wait");
-        queue.last = Some(last(&dropped.order, &now, Ending::Abandoned, Some(note)));
+        queue.last = Some(last(&dropped.order, &now, BackgroundEnd::Abandoned, Some(note)));
     }
     put(queue, kept);
 }
@@ -65,10 +65,9 @@ fn all(queue: &Queue) -> impl Iterator<Item = &Waiting> {
 }
 
 /// Puts a commit back in front of the waiting ones, unless the review of one of them covers it.
-fn put_back(queue: &mut Queue, order: Order, held: Option<String>) {
+fn put_back(queue: &mut Queue, order: ReviewOrder, held: Option<String>) {
     let mut waiting = take(queue);
-    let covered = |w: &Waiting| w.order.covers.iter().find(|c| c.commit == order.commit).cloned();
-    match waiting.iter_mut().find_map(|w| Some((covered(w)?, w))) {
+    match waiting.iter_mut().find_map(|w| Some((cover_of(&order, w)?, w))) {
         Some((covered, later)) => {
             later.order.from = covered.from.or(later.order.from.take());
             later.order.covers.extend(order.covers);
@@ -78,22 +77,27 @@ fn put_back(queue: &mut Queue, order: Order, held: Option<String>) {
     put(queue, waiting);
 }
 
+/// Returns how the review of a waiting commit covers that of another commit.
+fn cover_of(order: &ReviewOrder, waiting: &Waiting) -> Option<Covered> {
+    waiting.order.covers.iter().find(|c| c.commit == order.commit).cloned()
+}
+
 /// Puts back the commit of a process that ended before its review did.
 pub(super) fn recover(queue: &mut Queue, now: &str) {
     let Some(Running { mut order, is_stopping, .. }) = queue.running.take() else { return };
     order.attempts += 1;
     if is_stopping {
-        queue.last = Some(last(&order, now, Ending::Stopped, None));
+        queue.last = Some(last(&order, now, BackgroundEnd::Stopped, None));
     } else if order.attempts >= MAX_ATTEMPTS {
         let note = format!("its process ended {MAX_ATTEMPTS} times before the review did");
-        queue.last = Some(last(&order, now, Ending::Abandoned, Some(note)));
+        queue.last = Some(last(&order, now, BackgroundEnd::Abandoned, Some(note)));
     } else {
         put_back(queue, order, None);
     }
 }
 
 /// Gives the first commit that is due to a process.
-pub(super) fn claim(queue: &mut Queue, worker: Worker<'_>) -> Option<Order> {
+pub(super) fn claim(queue: &mut Queue, worker: Worker<'_>) -> Option<ReviewOrder> {
     let mut waiting = take(queue);
     let first = waiting.iter().position(|w| w.held.is_none());
     let order = first.map(|at| waiting.remove(at).order);
@@ -126,7 +130,7 @@ pub(super) fn resume(queue: &mut Queue) -> Option<String> {
 /// Records the result of the running review.
 pub(super) fn finish(queue: &mut Queue, mut result: Last) {
     if queue.running.take().is_some_and(|r| r.is_stopping) {
-        result.ending = Ending::Stopped;
+        result.ending = BackgroundEnd::Stopped;
     }
     queue.last = Some(result);
 }
@@ -152,7 +156,7 @@ pub(super) fn is_due(queue: &Queue) -> bool {
 }
 
 /// Returns a result without a verdict.
-pub(super) fn last(order: &Order, now: &str, ending: Ending, note: Option<String>) -> Last {
+pub(super) fn last(order: &ReviewOrder, now: &str, ending: BackgroundEnd, note: Option<String>) -> Last {
     Last {
         commit: order.commit.clone(),
         worktree: order.worktree.clone(),
@@ -177,8 +181,8 @@ mod tests {
     const NOW: &str = "2026-01-31T00:00:00Z";
     const WORKER: Worker<'_> = Worker { pid: 7, birth: Some(1), now: NOW };
 
-    fn order(commit: &str) -> Order {
-        Order {
+    fn order(commit: &str) -> ReviewOrder {
+        ReviewOrder {
             commit: commit.to_owned(),
             worktree: "/w".to_owned(),
             git_dir: "/w/.git".to_owned(),
@@ -192,13 +196,13 @@ mod tests {
     }
 
     /// Covers every earlier commit.
-    fn every(old: &Order) -> Option<Covered> {
+    fn every(old: &ReviewOrder) -> Option<Covered> {
         let from = old.from.clone().or_else(|| Some(format!("before {}", old.commit)));
         Some(Covered { commit: old.commit.clone(), from })
     }
 
     /// Covers no earlier commit.
-    fn none(_: &Order) -> Option<Covered> {
+    fn none(_: &ReviewOrder) -> Option<Covered> {
         None
     }
 
@@ -224,7 +228,7 @@ mod tests {
         submit(&mut queue, order("c"), &every);
         assert_eq!((queue.running.as_ref().map(|r| r.order.commit.as_str()), waits(&queue)), (Some("a"), Some("c")));
         assert!(!is_due(&queue), "one review at a time");
-        finish(&mut queue, last(&order("a"), NOW, Ending::Reviewed, None));
+        finish(&mut queue, last(&order("a"), NOW, BackgroundEnd::Reviewed, None));
         assert!(is_due(&queue));
         let taken = claim(&mut queue, WORKER).unwrap();
         assert_eq!((taken.commit.as_str(), taken.from.as_deref()), ("c", Some("before b")), "b is part of it");
@@ -238,11 +242,11 @@ mod tests {
         submit(&mut queue, order("c"), &none);
         submit(&mut queue, order("d"), &|old| every(old).filter(|c| c.commit == "b"));
         assert_eq!(all_waiting(&queue), ["c", "d"]);
-        finish(&mut queue, last(&order("a"), NOW, Ending::Reviewed, None));
+        finish(&mut queue, last(&order("a"), NOW, BackgroundEnd::Reviewed, None));
         for commit in ["c", "d"] {
             assert!(is_due(&queue));
             assert_eq!(claim(&mut queue, WORKER).map(|o| o.commit).as_deref(), Some(commit));
-            finish(&mut queue, last(&order(commit), NOW, Ending::Reviewed, None));
+            finish(&mut queue, last(&order(commit), NOW, BackgroundEnd::Reviewed, None));
         }
         assert!(!is_due(&queue) && all_waiting(&queue).is_empty());
     }
@@ -278,7 +282,7 @@ mod tests {
         assert_eq!(all_waiting(&queue), ["a", "b"]);
         assert!(is_due(&queue));
         assert_eq!(claim(&mut queue, WORKER).map(|o| o.commit).as_deref(), Some("b"));
-        finish(&mut queue, last(&order("b"), NOW, Ending::Reviewed, None));
+        finish(&mut queue, last(&order("b"), NOW, BackgroundEnd::Reviewed, None));
         assert!(!is_due(&queue));
         assert_eq!(resume(&mut queue).as_deref(), Some("a"));
         assert!(is_due(&queue));
@@ -292,7 +296,7 @@ mod tests {
         submit(&mut queue, order("newest"), &none);
         assert_eq!((all_waiting(&queue).len(), all_waiting(&queue).last()), (MOST, Some(&"newest")));
         let last = queue.last.unwrap();
-        assert_eq!((last.commit.as_str(), last.ending), ("0", Ending::Abandoned));
+        assert_eq!((last.commit.as_str(), last.ending), ("0", BackgroundEnd::Abandoned));
         assert_eq!(last.note.as_deref(), Some("not reviewed: more than 256 commits wait"));
     }
 
@@ -306,7 +310,7 @@ mod tests {
         }
         claim(&mut queue, WORKER);
         recover(&mut queue, NOW);
-        assert_eq!((waits(&queue), queue.last.as_ref().map(|l| l.ending)), (None, Some(Ending::Abandoned)));
+        assert_eq!((waits(&queue), queue.last.as_ref().map(|l| l.ending)), (None, Some(BackgroundEnd::Abandoned)));
     }
 
     #[test]
@@ -341,16 +345,19 @@ mod tests {
 
     #[test]
     fn a_review_that_a_person_stops_does_not_come_back() {
-        let end = |finish_it: fn(&mut Queue)| {
-            let mut queue = with(&["a"]);
-            claim(&mut queue, WORKER);
-            submit(&mut queue, order("b"), &every);
-            stop(&mut queue);
-            finish_it(&mut queue);
-            (waits(&queue).map(str::to_owned), queue.last.as_ref().map(|l| l.ending))
-        };
-        assert_eq!(end(|q| recover(q, NOW)), (None, Some(Ending::Stopped)));
-        assert_eq!(end(|q| finish(q, last(&order("a"), NOW, Ending::Failed, None))), (None, Some(Ending::Stopped)));
+        let failed = last(&order("a"), NOW, BackgroundEnd::Failed, None);
+        assert_eq!(end_of_stopped(|q| recover(q, NOW)), (None, Some(BackgroundEnd::Stopped)));
+        assert_eq!(end_of_stopped(|q| finish(q, failed)), (None, Some(BackgroundEnd::Stopped)));
+    }
+
+    /// Stops a review while another commit waits, and ends it. Returns the waiting commit and how the review ended.
+    fn end_of_stopped(finish_it: impl FnOnce(&mut Queue)) -> (Option<String>, Option<BackgroundEnd>) {
+        let mut queue = with(&["a"]);
+        claim(&mut queue, WORKER);
+        submit(&mut queue, order("b"), &every);
+        stop(&mut queue);
+        finish_it(&mut queue);
+        (waits(&queue).map(str::to_owned), queue.last.as_ref().map(|l| l.ending))
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //!
 //! Sources: docs.github.com, "Events that trigger workflows", "Webhook events and payloads", "Variables reference".
 
-use super::{Change, Event, Kind, MAX_DESCRIPTION, MAX_TITLE, System, at, branch, capped, id};
+use super::{Event, EventChange, EventKind, MAX_DESCRIPTION, MAX_TITLE, System, at, branch, capped, id};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::request::{Checkout, Credential, End};
@@ -29,35 +29,44 @@ fn named(env: &Env, bytes: &[u8], path: &Path) -> Result<Event> {
     let payload: Value = serde_json::from_slice(bytes)
         .map_err(|e| Error::usage(format!("the event {shown} is not valid JSON")).caused_by(&e).hint(super::FLAGS))?;
     let name = env.var("GITHUB_EVENT_NAME").unwrap_or("");
-    let lacks = |what: &str| {
-        let shown: String = name.chars().take(60).collect();
-        Error::usage(format!("the event {} names no {what} (GITHUB_EVENT_NAME is {shown:?})", path.display()))
-            .hint(super::FLAGS)
-    };
     match name {
         "pull_request" | "pull_request_review" | "pull_request_review_comment" => {
-            request(&payload, Checkout::Own).ok_or_else(|| lacks("pull request"))
+            request(&payload, Checkout::Own).ok_or_else(|| lacking(path, name, "pull request"))
         }
-        "pull_request_target" => request(&payload, Checkout::Foreign).ok_or_else(|| lacks("pull request")),
-        "push" => push(&payload).ok_or_else(|| lacks("push")),
-        "merge_group" => queue(&payload).ok_or_else(|| lacks("merge group")),
-        "workflow_run" => follow(&payload).ok_or_else(|| lacks("workflow run")),
-        "schedule" => Ok(manual(env, &payload, Kind::Schedule, "a schedule")),
+        "pull_request_target" => {
+            request(&payload, Checkout::Foreign).ok_or_else(|| lacking(path, name, "pull request"))
+        }
+        "push" => push(&payload).ok_or_else(|| lacking(path, name, "push")),
+        "merge_group" => queue(&payload).ok_or_else(|| lacking(path, name, "merge group")),
+        "workflow_run" => follow(&payload).ok_or_else(|| lacking(path, name, "workflow run")),
+        "schedule" => Ok(manual(env, &payload, EventKind::Schedule, "a schedule")),
         "workflow_dispatch" | "repository_dispatch" | "workflow_call" | "release" | "create" => {
-            Ok(manual(env, &payload, Kind::Manual, "a job started by hand"))
+            Ok(manual(env, &payload, EventKind::Manual, "a job started by hand"))
         }
         "delete" => {
             let what = text(&payload, "/ref").unwrap_or("a branch").to_owned();
-            Ok(Event::new(System::GitHub, Kind::Deleted, format!("the deletion of {what}"), Change::Deleted(what)))
+            Ok(Event::new(
+                System::GitHub,
+                EventKind::Deleted,
+                format!("the deletion of {what}"),
+                EventChange::Deleted(what),
+            ))
         }
         _ => {
             let shown: String = name.chars().take(60).collect();
             let why = format!("event {shown:?} has no change to review");
             // Comments and similar events start jobs with all rights for any author.
-            let event = Event::new(System::GitHub, Kind::Manual, "an event", Change::Unknown(why));
+            let event = Event::new(System::GitHub, EventKind::Manual, "an event", EventChange::Unknown(why));
             Ok(Event { checkout: Checkout::Foreign, ..event })
         }
     }
+}
+
+/// Returns the error for an event whose payload does not have the change that its name promises.
+fn lacking(path: &Path, event: &str, what: &str) -> Error {
+    let shown: String = event.chars().take(60).collect();
+    Error::usage(format!("the event {} names no {what} (GITHUB_EVENT_NAME is {shown:?})", path.display()))
+        .hint(super::FLAGS)
 }
 
 /// A pull request. Its own head is reviewed, not the merge commit that GitHub creates and checks out: that one has no
@@ -67,14 +76,14 @@ fn request(payload: &Value, checkout: Checkout) -> Option<Event> {
     let base = id(text(payload, "/pull_request/base/sha")?)?;
     let target = text(payload, "/pull_request/base/ref").and_then(branch);
     let number = number(payload, "/pull_request/number").or_else(|| number(payload, "/number"));
-    let change = Change::Between {
+    let change = EventChange::Between {
         head: at(head, number.map(|n| format!("refs/pull/{n}/head"))),
         base: at(base, target.as_ref().map(|t| format!("refs/heads/{t}"))),
         instead: None,
         may_be_empty: Some("the pull request has no commit that its base lacks".to_owned()),
     };
     let label = number.map_or_else(|| "pull request".to_owned(), |n| format!("pull request {n}"));
-    let repo = |side: &str| text(payload, &format!("/pull_request/{side}/repo/full_name"));
+    let own = text(payload, "/pull_request/base/repo/full_name");
     Some(Event {
         number,
         title: text(payload, "/pull_request/title").and_then(|t| capped(t, MAX_TITLE)),
@@ -82,9 +91,9 @@ fn request(payload: &Value, checkout: Checkout) -> Option<Event> {
         target,
         branch: text(payload, "/pull_request/head/ref").and_then(branch),
         // The repository of a deleted fork is null.
-        is_fork: repo("base").map(|base| repo("head") != Some(base)),
+        is_fork: own.map(|own| text(payload, "/pull_request/head/repo/full_name") != Some(own)),
         checkout,
-        ..Event::new(System::GitHub, Kind::Request, label, change)
+        ..Event::new(System::GitHub, EventKind::Request, label, change)
     })
 }
 
@@ -97,22 +106,22 @@ fn push(payload: &Value) -> Option<Event> {
     let is_tag = name.starts_with("refs/tags/");
     let label = format!("the push to {short}");
     let Some(head) = id(after) else {
-        let change = Change::Deleted(short);
+        let change = EventChange::Deleted(short);
         let is_deletion = payload.pointer("/deleted") == Some(&Value::Bool(true)) || after.bytes().all(|b| b == b'0');
-        return is_deletion.then(|| Event::new(System::GitHub, Kind::Deleted, label, change));
+        return is_deletion.then(|| Event::new(System::GitHub, EventKind::Deleted, label, change));
     };
     let head = at(head, Some(name.to_owned()).filter(|n| n.starts_with("refs/")));
     let before = id(before).map(|id| at(id, None));
     let change = match text(payload, "/repository/default_branch").and_then(branch) {
-        None => Change::Unknown(format!("{label} does not say which branch is the default one")),
+        None => EventChange::Unknown(format!("{label} does not say which branch is the default one")),
         // The very first push has no base. A forced push back to an older commit has no new commits, and that commit
         // may have been blocked before.
         Some(trunk) if name.strip_prefix("refs/heads/") == Some(&trunk) => {
-            Change::Between { head, base: before.unwrap_or(End::Nothing), instead: None, may_be_empty: None }
+            EventChange::Between { head, base: before.unwrap_or(End::Nothing), instead: None, may_be_empty: None }
         }
-        Some(trunk) => Change::topic(head, trunk, true),
+        Some(trunk) => EventChange::topic(head, trunk, true),
     };
-    let kind = if is_tag { Kind::Tag } else { Kind::Push };
+    let kind = if is_tag { EventKind::Tag } else { EventKind::Push };
     let target = branch(name).filter(|_| !is_tag);
     Some(Event { target, ..Event::new(System::GitHub, kind, label, change) })
 }
@@ -120,15 +129,19 @@ fn push(payload: &Value) -> Option<Event> {
 fn queue(payload: &Value) -> Option<Event> {
     let head = id(text(payload, "/merge_group/head_sha")?)?;
     let base = id(text(payload, "/merge_group/base_sha")?)?;
-    let name = |p: &str| text(payload, p).map(str::to_owned).filter(|n| n.starts_with("refs/"));
     let target = text(payload, "/merge_group/base_ref").and_then(branch);
-    let change = Change::Between {
-        head: at(head, name("/merge_group/head_ref")),
-        base: at(base, name("/merge_group/base_ref")),
+    let change = EventChange::Between {
+        head: at(head, reference(payload, "/merge_group/head_ref")),
+        base: at(base, reference(payload, "/merge_group/base_ref")),
         instead: None,
         may_be_empty: None,
     };
-    Some(Event { target, ..Event::new(System::GitHub, Kind::Queue, "the merge group", change) })
+    Some(Event { target, ..Event::new(System::GitHub, EventKind::Queue, "the merge group", change) })
+}
+
+/// Returns the full name of a reference in a payload.
+fn reference(payload: &Value, pointer: &str) -> Option<String> {
+    text(payload, pointer).filter(|n| n.starts_with("refs/")).map(str::to_owned)
 }
 
 /// A workflow that runs after another one, on the default branch and with its rights, although the other one may have
@@ -151,8 +164,8 @@ fn follow(payload: &Value) -> Option<Event> {
         None => format!("commit {}, after another workflow", &head[..12]),
     };
     let under = number.map(|n| format!("refs/pull/{n}/head"));
-    let change = Change::Between { head: at(head, under), base, instead: None, may_be_empty: None };
-    let repo = |p: &str| text(payload, p);
+    let change = EventChange::Between { head: at(head, under), base, instead: None, may_be_empty: None };
+    let own = text(payload, "/repository/full_name");
     let owner = text(run, "/head_repository/owner/login").filter(|o| {
         !o.is_empty() && o.len() <= 100 && o.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
     });
@@ -162,27 +175,27 @@ fn follow(payload: &Value) -> Option<Event> {
         number,
         fork_head,
         target: target.or(trunk),
-        is_fork: repo("/repository/full_name").map(|own| repo("/workflow_run/head_repository/full_name") != Some(own)),
+        is_fork: own.map(|own| text(payload, "/workflow_run/head_repository/full_name") != Some(own)),
         checkout: Checkout::Foreign,
-        ..Event::new(System::GitHub, Kind::Follow, label, change)
+        ..Event::new(System::GitHub, EventKind::Follow, label, change)
     })
 }
 
 /// An event that does not belong to a change: the current branch is compared with the default branch.
-fn manual(env: &Env, payload: &Value, kind: Kind, label: &str) -> Event {
+fn manual(env: &Env, payload: &Value, kind: EventKind, label: &str) -> Event {
     let trunk = text(payload, "/repository/default_branch").and_then(branch);
     let on = env.var("GITHUB_REF").map(str::to_owned);
     let change = match (env.var("GITHUB_SHA").and_then(id), on, trunk) {
         (_, Some(on), Some(trunk)) if on == format!("refs/heads/{trunk}") => {
-            Change::Unknown(format!("{label} on the default branch comes with no change"))
+            EventChange::Unknown(format!("{label} on the default branch comes with no change"))
         }
-        (Some(head), on, Some(trunk)) => Change::Between {
+        (Some(head), on, Some(trunk)) => EventChange::Between {
             head: at(head, on.filter(|n| n.starts_with("refs/"))),
             base: End::Branch(trunk),
             instead: None,
             may_be_empty: None,
         },
-        _ => Change::Unknown(format!("{label} comes with no change")),
+        _ => EventChange::Unknown(format!("{label} comes with no change")),
     };
     Event::new(System::GitHub, kind, label, change)
 }

@@ -3,7 +3,7 @@
 //! Source: docs.gitlab.com, "Predefined CI/CD variables reference", "Merge request pipelines", "Merged results
 //! pipelines".
 
-use super::{Change, Event, Kind, MAX_DESCRIPTION, MAX_TITLE, System, at, branch, capped, id};
+use super::{Event, EventChange, EventKind, MAX_DESCRIPTION, MAX_TITLE, System, at, branch, capped, id};
 use crate::env::Env;
 use crate::error::Result;
 use crate::request::{Credential, End};
@@ -40,7 +40,7 @@ fn request(env: &Env, number: &str, commit: String) -> Result<Event> {
         }
     };
     let under = env.var("CI_MERGE_REQUEST_REF_PATH").filter(|r| r.starts_with("refs/")).map(str::to_owned);
-    let change = Change::Between {
+    let change = EventChange::Between {
         head: at(head, under),
         base,
         instead: diff_base,
@@ -49,7 +49,7 @@ fn request(env: &Env, number: &str, commit: String) -> Result<Event> {
     // In the fork, `origin` is the fork: its branch with the target's name, and the policy on it, belong to the
     // author.
     let change = match (env.var("CI_PROJECT_ID"), env.var("CI_MERGE_REQUEST_PROJECT_ID")) {
-        (Some(here), Some(target)) if here != target => Change::Unknown(
+        (Some(here), Some(target)) if here != target => EventChange::Unknown(
             "this pipeline runs in the fork, whose branches say nothing of the target project; run it in the parent \
              project, or fetch the target's branch and pass both"
                 .to_owned(),
@@ -59,43 +59,43 @@ fn request(env: &Env, number: &str, commit: String) -> Result<Event> {
     let number = number.parse().ok();
     let label = number.map_or_else(|| "merge request".to_owned(), |n: u64| format!("merge request {n}"));
     let kind = match env.var("CI_MERGE_REQUEST_EVENT_TYPE") {
-        Some("merge_train") => Kind::Queue,
-        _ => Kind::Request,
+        Some("merge_train") => EventKind::Queue,
+        _ => EventKind::Request,
     };
-    let project = |v: &str| env.var(v).map(str::to_owned);
-    let own = project("CI_MERGE_REQUEST_PROJECT_ID");
+    let own = env.var("CI_MERGE_REQUEST_PROJECT_ID");
     Ok(Event {
         number,
         title: env.var("CI_MERGE_REQUEST_TITLE").and_then(|t| capped(t, MAX_TITLE)),
         description: env.var("CI_MERGE_REQUEST_DESCRIPTION").and_then(|t| capped(t, MAX_DESCRIPTION)),
         target,
         branch: env.var("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME").and_then(branch),
-        is_fork: own.map(|own| project("CI_MERGE_REQUEST_SOURCE_PROJECT_ID") != Some(own)),
+        is_fork: own.map(|own| env.var("CI_MERGE_REQUEST_SOURCE_PROJECT_ID") != Some(own)),
         ..Event::new(System::GitLab, kind, label, change)
     })
 }
 
 /// A pull request on GitHub whose repository is mirrored here. Its number is valid only on GitHub.
 fn external(env: &Env, commit: String) -> Result<Event> {
-    let var = |name: &str| env.var(&format!("CI_EXTERNAL_PULL_REQUEST_{name}"));
-    let head = var("SOURCE_BRANCH_SHA").and_then(id).unwrap_or(commit);
-    let target = var("TARGET_BRANCH_NAME").and_then(branch);
+    let head = env.var("CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_SHA").and_then(id).unwrap_or(commit);
+    let source = env.var("CI_EXTERNAL_PULL_REQUEST_SOURCE_BRANCH_NAME").and_then(branch);
+    let target = env.var("CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME").and_then(branch);
     let target = target.ok_or_else(|| super::unnamed("CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_NAME names no branch"))?;
-    let change = Change::Between {
-        head: at(head, var("SOURCE_BRANCH_NAME").and_then(branch).map(|b| format!("refs/heads/{b}"))),
-        base: match var("TARGET_BRANCH_SHA").and_then(id) {
+    let change = EventChange::Between {
+        head: at(head, source.map(|b| format!("refs/heads/{b}"))),
+        base: match env.var("CI_EXTERNAL_PULL_REQUEST_TARGET_BRANCH_SHA").and_then(id) {
             Some(id) => at(id, Some(format!("refs/heads/{target}"))),
             None => End::Branch(target.clone()),
         },
         instead: None,
         may_be_empty: Some("the pull request has no commit that its target lacks".to_owned()),
     };
-    let number: Option<u64> = var("IID").and_then(|n| n.parse().ok());
+    let number: Option<u64> = env.var("CI_EXTERNAL_PULL_REQUEST_IID").and_then(|n| n.parse().ok());
     let label = number.map_or_else(|| "external pull request".to_owned(), |n| format!("external pull request {n}"));
+    let own = env.var("CI_EXTERNAL_PULL_REQUEST_TARGET_REPOSITORY");
     Ok(Event {
         target: Some(target),
-        is_fork: var("TARGET_REPOSITORY").map(|own| var("SOURCE_REPOSITORY") != Some(own)),
-        ..Event::new(System::GitLab, Kind::Request, label, change)
+        is_fork: own.map(|own| env.var("CI_EXTERNAL_PULL_REQUEST_SOURCE_REPOSITORY") != Some(own)),
+        ..Event::new(System::GitLab, EventKind::Request, label, change)
     })
 }
 
@@ -107,10 +107,10 @@ fn branch_or_tag(env: &Env, commit: String) -> Event {
     let is_push = env.var("CI_PIPELINE_SOURCE") == Some("push");
     let name = own.as_deref().or(tag).unwrap_or("a commit");
     let (kind, label) = match env.var("CI_PIPELINE_SOURCE") {
-        _ if tag.is_some() => (Kind::Tag, format!("the tag {name}")),
-        Some("push") => (Kind::Push, format!("the push to {name}")),
-        Some("schedule") => (Kind::Schedule, "a schedule".to_owned()),
-        _ => (Kind::Manual, format!("a pipeline on {name}")),
+        _ if tag.is_some() => (EventKind::Tag, format!("the tag {name}")),
+        Some("push") => (EventKind::Push, format!("the push to {name}")),
+        Some("schedule") => (EventKind::Schedule, "a schedule".to_owned()),
+        _ => (EventKind::Manual, format!("a pipeline on {name}")),
     };
     let under = match (&own, tag) {
         (Some(own), _) => Some(format!("refs/heads/{own}")),
@@ -119,12 +119,12 @@ fn branch_or_tag(env: &Env, commit: String) -> Event {
     let head = at(commit, under);
     let before = env.var("CI_COMMIT_BEFORE_SHA").unwrap_or("");
     let change = match env.var("CI_DEFAULT_BRANCH").and_then(branch) {
-        None => Change::Unknown(format!("{label} does not say which branch is the default one")),
-        Some(trunk) if own.as_ref() != Some(&trunk) => Change::topic(head, trunk, is_push),
+        None => EventChange::Unknown(format!("{label} does not say which branch is the default one")),
+        Some(trunk) if own.as_ref() != Some(&trunk) => EventChange::topic(head, trunk, is_push),
         // All zeros if a person or a schedule started the pipeline; for a push, if it is the first one.
         Some(_) => match id(before).map(|id| at(id, None)).or_else(|| is_zeros(before).then_some(End::Nothing)) {
-            Some(base) if is_push => Change::Between { head, base, instead: None, may_be_empty: None },
-            _ => Change::Unknown(format!("{label} comes with no commit that went before")),
+            Some(base) if is_push => EventChange::Between { head, base, instead: None, may_be_empty: None },
+            _ => EventChange::Unknown(format!("{label} comes with no commit that went before")),
         },
     };
     Event { target: own, ..Event::new(System::GitLab, kind, label, change) }

@@ -3,7 +3,7 @@
 //! Sources: support.atlassian.com, "Variables and secrets"; learn.microsoft.com, "Use predefined variables"; the
 //! global variable reference of a Jenkins controller (`/pipeline-syntax/globals`) and the git plugin's documentation.
 
-use super::{Change, Event, Kind, MAX_TITLE, System, at, branch, capped, id, short_id};
+use super::{Event, EventChange, EventKind, MAX_TITLE, System, at, branch, capped, id, short_id};
 use crate::env::Env;
 use crate::error::Result;
 use crate::request::{Credential, End};
@@ -21,7 +21,7 @@ pub(super) fn bitbucket(env: &Env) -> Result<Event> {
         let name = own.as_deref().or(env.var("BITBUCKET_TAG")).unwrap_or("a commit");
         let why = "Bitbucket names no commit that went before a push";
         let label = format!("a pipeline on {name}");
-        return Ok(Event::new(System::Bitbucket, Kind::Push, label, Change::Unknown(why.to_owned())));
+        return Ok(Event::new(System::Bitbucket, EventKind::Push, label, EventChange::Unknown(why.to_owned())));
     };
     let number: Option<u64> = env.var("BITBUCKET_PR_ID").and_then(|n| n.parse().ok());
     let label = number.map_or_else(|| "pull request".to_owned(), |n| format!("pull request {n}"));
@@ -32,12 +32,12 @@ pub(super) fn bitbucket(env: &Env) -> Result<Event> {
         short => (End::Branch(target.clone()), short),
     };
     let may_be_empty = Some(format!("the pull request {NO_NEWS}"));
-    let change = Change::Between { head, base, instead, may_be_empty };
+    let change = EventChange::Between { head, base, instead, may_be_empty };
     Ok(Event {
         number,
         target: Some(target),
         branch: own,
-        ..Event::new(System::Bitbucket, Kind::Request, label, change)
+        ..Event::new(System::Bitbucket, EventKind::Request, label, change)
     })
 }
 
@@ -59,7 +59,7 @@ pub(super) fn azure(env: &Env) -> Result<Event> {
             let head = env.var("SYSTEM_PULLREQUEST_SOURCECOMMITID").and_then(id).unwrap_or(version);
             let numbers = ["SYSTEM_PULLREQUEST_PULLREQUESTNUMBER", "SYSTEM_PULLREQUEST_PULLREQUESTID"];
             let number: Option<u64> = numbers.iter().find_map(|v| env.var(v)?.parse().ok());
-            let change = Change::Between {
+            let change = EventChange::Between {
                 head: at(head, source.as_ref().map(|s| format!("refs/heads/{s}"))),
                 base: End::Branch(target.clone()),
                 instead: None,
@@ -67,17 +67,17 @@ pub(super) fn azure(env: &Env) -> Result<Event> {
             };
             let label = number.map_or_else(|| "pull request".to_owned(), |n| format!("pull request {n}"));
             let is_fork = env.var("SYSTEM_PULLREQUEST_ISFORK").map(|v| v.eq_ignore_ascii_case("true"));
-            let event = Event::new(System::Azure, Kind::Request, label, change);
+            let event = Event::new(System::Azure, EventKind::Request, label, change);
             Event { number, target: Some(target), branch: source, is_fork, ..event }
         }
         None => {
             let kind = match env.var("BUILD_REASON") {
-                Some("Schedule") => Kind::Schedule,
-                Some("Manual") => Kind::Manual,
-                _ => Kind::Push,
+                Some("Schedule") => EventKind::Schedule,
+                Some("Manual") => EventKind::Manual,
+                _ => EventKind::Push,
             };
             let why = "Azure Pipelines names no commit that went before a push".to_owned();
-            Event::new(System::Azure, kind, "a build", Change::Unknown(why))
+            Event::new(System::Azure, kind, "a build", EventChange::Unknown(why))
         }
     };
     // Present only if the job maps System.AccessToken.
@@ -101,7 +101,7 @@ pub(super) fn jenkins(env: &Env) -> Result<Event> {
     if let Some(target) = env.var("CHANGE_TARGET").and_then(branch) {
         let number: Option<u64> = env.var("CHANGE_ID").and_then(|n| n.parse().ok());
         let label = number.map_or_else(|| "change request".to_owned(), |n| format!("change request {n}"));
-        let change = Change::Between {
+        let change = EventChange::Between {
             head,
             base: End::Branch(target.clone()),
             instead: None,
@@ -114,7 +114,7 @@ pub(super) fn jenkins(env: &Env) -> Result<Event> {
             target: Some(target),
             branch: env.var("CHANGE_BRANCH").and_then(branch),
             is_fork: Some(env.var("CHANGE_FORK").is_some()),
-            ..Event::new(System::Jenkins, Kind::Request, label, change)
+            ..Event::new(System::Jenkins, EventKind::Request, label, change)
         });
     }
     let own = env.var("BRANCH_NAME").or(env.var("GIT_BRANCH")).unwrap_or("a commit");
@@ -126,11 +126,11 @@ pub(super) fn jenkins(env: &Env) -> Result<Event> {
             // may have failed before.
             let again = matches!(&head, End::Id { id, .. } if *id == before);
             let may_be_empty = again.then(|| "this commit has a successful build already".to_owned());
-            Change::Between { head, base: at(before, None), instead: None, may_be_empty }
+            EventChange::Between { head, base: at(before, None), instead: None, may_be_empty }
         }
         // A successful build only passed its own policy, which on another branch may be that of its author.
-        Some(_) => Change::Unknown("Jenkins does not say that this is the primary branch".to_owned()),
-        None => Change::Unknown("Jenkins names no successful build that went before".to_owned()),
+        Some(_) => EventChange::Unknown("Jenkins does not say that this is the primary branch".to_owned()),
+        None => EventChange::Unknown("Jenkins names no successful build that went before".to_owned()),
     };
-    Ok(Event::new(System::Jenkins, Kind::Push, label, change))
+    Ok(Event::new(System::Jenkins, EventKind::Push, label, change))
 }

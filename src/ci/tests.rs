@@ -70,7 +70,9 @@ fn ci_01_a_push_to_the_default_branch_is_what_went_before_against_what_came_afte
     let event = github("push", &push, &[]).unwrap();
     // There is no substitute for the previous commit, and a push that removes commits has no new ones that could
     // pass.
-    let Change::Between { head, base, instead: None, may_be_empty: None } = &event.change else { panic!("{event:?}") };
+    let EventChange::Between { head, base, instead: None, may_be_empty: None } = &event.change else {
+        panic!("{event:?}")
+    };
     assert!(is(head, 'b') && is(base, 'a'));
     // The very first push.
     push["before"] = json!(hex('0'));
@@ -78,7 +80,7 @@ fn ci_01_a_push_to_the_default_branch_is_what_went_before_against_what_came_afte
     // A deletion.
     push["after"] = json!(hex('0'));
     push["deleted"] = json!(true);
-    assert!(matches!(github("push", &push, &[]).unwrap().change, Change::Deleted(_)));
+    assert!(matches!(github("push", &push, &[]).unwrap().change, EventChange::Deleted(_)));
     // An invalid ID.
     push["after"] = json!("HEAD");
     push["deleted"] = json!(false);
@@ -93,14 +95,14 @@ fn cfg_04_a_push_elsewhere_is_not_measured_against_an_earlier_one() {
             "forced": true, "repository": {"full_name": "team/repo", "default_branch": "main"},
         });
         for (name, kind) in [
-            ("refs/heads/topic", Kind::Push),
-            ("refs/heads/main/next", Kind::Push),
-            ("refs/tags/v1", Kind::Tag),
-            ("refs/tags/main", Kind::Tag),
+            ("refs/heads/topic", EventKind::Push),
+            ("refs/heads/main/next", EventKind::Push),
+            ("refs/tags/v1", EventKind::Tag),
+            ("refs/tags/main", EventKind::Tag),
         ] {
             push["ref"] = json!(name);
             let event = github("push", &push, &[]).unwrap();
-            let Change::Between { head, base, instead: None, may_be_empty: Some(_) } = &event.change else {
+            let EventChange::Between { head, base, instead: None, may_be_empty: Some(_) } = &event.change else {
                 panic!("{event:?}")
             };
             assert!(is(head, 'b') && *base == End::Branch("main".to_owned()) && event.kind == kind, "{event:?}");
@@ -122,7 +124,7 @@ fn ci_01_a_merge_group_is_its_own_base_and_head() {
     let event = github("merge_group", &group, &[]).unwrap();
     let e = event.ends(None, None, Fetching::Never).unwrap();
     assert!(is(&e.head, 'a') && is(&e.base, 'b') && e.may_be_empty.is_none());
-    assert_eq!(event.kind, Kind::Queue);
+    assert_eq!(event.kind, EventKind::Queue);
 }
 
 #[test]
@@ -215,10 +217,10 @@ fn ci_03_gitlab_merge_requests_are_their_source_against_their_target() {
     let (head, base) = ends(&event);
     assert_eq!(head, End::Id { id: a.clone(), under: Some("refs/merge-requests/7/head".to_owned()) });
     assert_eq!(base, End::Branch("main".to_owned()));
-    assert_eq!((event.number, event.is_fork, event.kind), (Some(7), Some(true), Kind::Request));
+    assert_eq!((event.number, event.is_fork, event.kind), (Some(7), Some(true), EventKind::Request));
     assert_eq!(event.credential.unwrap().url, "https://gitlab.example/");
     // Merged results and merge trains: GitLab creates the commit of the pipeline.
-    for (kind, expected) in [("merged_result", Kind::Request), ("merge_train", Kind::Queue)] {
+    for (kind, expected) in [("merged_result", EventKind::Request), ("merge_train", EventKind::Queue)] {
         let merged =
             [&request[..], &[("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA", &*b), ("CI_MERGE_REQUEST_TARGET_BRANCH_SHA", &*d)]]
                 .concat();
@@ -234,21 +236,21 @@ fn ci_03_gitlab_merge_requests_are_their_source_against_their_target() {
 #[test]
 fn ci_03_gitlab_branches_tags_and_schedules() {
     let (a, b, zero) = (hex('a'), hex('b'), hex('0'));
-    let case = |source: &str, before: &str, name: (&str, &str)| {
+    fn case(source: &str, before: &str, name: (&str, &str)) -> Event {
         let vars = [
             ("GITLAB_CI", "true"),
             ("CI_PIPELINE_SOURCE", source),
-            ("CI_COMMIT_SHA", &a),
+            ("CI_COMMIT_SHA", &hex('a')),
             ("CI_COMMIT_BEFORE_SHA", before),
             ("CI_DEFAULT_BRANCH", "main"),
             name,
         ];
         detect(&env(&vars)).unwrap().unwrap()
-    };
+    }
     let (topic, main, tag) = (("CI_COMMIT_BRANCH", "topic"), ("CI_COMMIT_BRANCH", "main"), ("CI_COMMIT_TAG", "v1"));
     let trunk = End::Branch("main".to_owned());
     assert!(is(&ends(&case("push", &b, main)).1, 'b'));
-    assert!(matches!(case("push", &b, main).change, Change::Between { may_be_empty: None, .. }));
+    assert!(matches!(case("push", &b, main).change, EventChange::Between { may_be_empty: None, .. }));
     assert_eq!(ends(&case("push", &zero, main)).1, End::Nothing);
     // On other branches, the pusher controls the previous commit.
     for before in [&*b, &*zero] {
@@ -272,7 +274,7 @@ fn ci_03_gitlab_branches_tags_and_schedules() {
         ];
         assert!(detect(&env(&vars)).unwrap().unwrap().ends(None, None, Fetching::Never).is_err());
     }
-    assert_eq!(case("schedule", &zero, main).kind, Kind::Schedule);
+    assert_eq!(case("schedule", &zero, main).kind, EventKind::Schedule);
 }
 
 #[test]
@@ -298,7 +300,7 @@ fn ci_03_a_pull_request_of_a_mirrored_project_is_its_source_against_its_target()
     let (head, base) = ends(&event);
     assert!(is(&head, 'a') && matches!(&head, End::Id { under: Some(r), .. } if r == "refs/heads/thing"), "{head:?}");
     assert_eq!(base, End::Id { id: b.clone(), under: Some("refs/heads/release/1".to_owned()) });
-    assert_eq!((event.kind, event.target.as_deref()), (Kind::Request, Some("release/1")));
+    assert_eq!((event.kind, event.target.as_deref()), (EventKind::Request, Some("release/1")));
     // Its number is only valid on the other forge.
     assert_eq!((event.number, event.is_fork), (None, Some(false)));
     vars.retain(|(name, _)| !name.contains("TARGET_BRANCH"));
@@ -308,7 +310,15 @@ fn ci_03_a_pull_request_of_a_mirrored_project_is_its_source_against_its_target()
 #[test]
 fn ci_03_bitbucket_azure_and_jenkins() {
     let (a, b) = (hex('a'), hex('b'));
-    let of = |vars: &[(&str, &str)]| detect(&env(vars)).unwrap().unwrap();
+    fn of(vars: &[(&str, &str)]) -> Event {
+        detect(&env(vars)).unwrap().unwrap()
+    }
+    fn abbreviated(id: &str, name: &str) -> End {
+        End::Short { id: id[..12].to_owned(), under: Some(name.to_owned()) }
+    }
+    fn is_empty_ok(event: &Event) -> bool {
+        event.ends(None, None, Fetching::Never).unwrap().may_be_empty.is_some()
+    }
     let bucket = [("BITBUCKET_BUILD_NUMBER", "1"), ("BITBUCKET_COMMIT", &*a), ("BITBUCKET_BRANCH", "thing")];
     assert!(of(&bucket).ends(None, None, Fetching::Never).is_err());
     let request = [&bucket[..], &[("BITBUCKET_PR_ID", "4"), ("BITBUCKET_PR_DESTINATION_BRANCH", "main")]].concat();
@@ -321,9 +331,8 @@ fn ci_03_bitbucket_azure_and_jenkins() {
     let mut short = [&request[..], &[("BITBUCKET_PR_DESTINATION_COMMIT", &b[..12])]].concat();
     short[1].1 = &a[..12];
     let event = of(&short);
-    let abbreviated = |id: &str, name: &str| End::Short { id: id[..12].to_owned(), under: Some(name.to_owned()) };
     assert_eq!(ends(&event), (abbreviated(&a, "refs/heads/thing"), End::Branch("main".to_owned())));
-    let Change::Between { instead: Some(instead), .. } = event.change else { panic!("{event:?}") };
+    let EventChange::Between { instead: Some(instead), .. } = event.change else { panic!("{event:?}") };
     assert_eq!(instead, abbreviated(&b, "refs/heads/main"));
     for none in [&a[..6], "HEAD", "aaaaaaaaaaag", &hex('0')[..12], ""] {
         short[1].1 = none;
@@ -356,7 +365,6 @@ fn ci_03_bitbucket_azure_and_jenkins() {
     assert!(of(&built).ends(None, None, Fetching::Never).is_err());
     let mut built = [&built[..], &[("BRANCH_IS_PRIMARY", "true")]].concat();
     assert!(is(&ends(&of(&built)).1, 'b'));
-    let is_empty_ok = |event: &Event| event.ends(None, None, Fetching::Never).unwrap().may_be_empty.is_some();
     assert!(!is_empty_ok(&of(&built)), "a branch that went back");
     built[2].1 = &a;
     assert!(is_empty_ok(&of(&built)), "another build of the same commit");

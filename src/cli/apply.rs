@@ -10,7 +10,7 @@ use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
 use crate::review::{self, Place};
 use crate::rounds;
-use crate::rounds::apply::{Edits, Reviewed, Target, Wanted, effect, plan};
+use crate::rounds::apply::{Edits, FindingsToApply, Reviewed, Target, effect, plan};
 use crate::rounds::worktree::next_round;
 use crate::shell;
 use crate::stop::Stop;
@@ -25,7 +25,7 @@ use std::path::PathBuf;
     after_help = "Lines are replaced only if they are as they were reviewed. Nothing is written if one of the named \
     findings cannot be applied. The index stays as it is. Afterwards the rules run on the changed files."
 )]
-pub(super) struct Args {
+pub(super) struct ApplyArgs {
     /// Findings: IDs such as F3, or the first digits of fingerprints
     #[arg(value_name = "FINDING", conflicts_with = "all_safe")]
     findings: Vec<String>,
@@ -43,7 +43,7 @@ pub(super) struct Args {
     patch: Option<PathBuf>,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &ApplyArgs) -> Result<ExitStatus> {
     if args.findings.is_empty() && !args.all_safe {
         return Err(Error::usage("no finding is named")
             .hint("name findings of the list: claude-reviewer findings")
@@ -55,7 +55,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let (store, id, session) = find(context, &args.session)?;
     let last = Last::read(context, &store, (id, &session))?;
     let (place, report, reviewed) = (&last.place, last.report, last.reviewed());
-    let wanted = if args.all_safe { Wanted::AllSafe } else { Wanted::Named(args.findings.clone()) };
+    let wanted = if args.all_safe { FindingsToApply::AllSafe } else { FindingsToApply::Named(args.findings.clone()) };
     let edits = plan(&target(context, place)?, &reviewed, &wanted)?;
     let mut text = String::new();
     for (id, why) in &edits.left_out {
@@ -86,7 +86,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
 }
 
 /// Returns the command without its option for a patch.
-fn command(args: &Args) -> String {
+fn command(args: &ApplyArgs) -> String {
     let names = if args.all_safe { vec!["--all-safe".to_owned()] } else { args.findings.clone() };
     let words = [names, vec!["--session".to_owned(), args.session.clone()]].concat();
     format!("claude-reviewer apply {}", words.iter().map(|w| shell::quoted(w)).collect::<Vec<_>>().join(" "))
@@ -103,7 +103,7 @@ pub(super) fn named(
 ) -> Result<Vec<String>> {
     let last = Last::read(context, store, (id, session))?;
     let (place, report, reviewed) = (&last.place, last.report, last.reviewed());
-    let edits = plan(&target(context, place)?, &reviewed, &Wanted::Named(findings))?;
+    let edits = plan(&target(context, place)?, &reviewed, &FindingsToApply::Named(findings))?;
     edits.write()?;
     let mut lines = vec![format!("applied {}", edits.applied.join(", "))];
     lines.extend(checked(context, &edits, (session, &report.findings)).lines().map(str::to_owned));
@@ -157,14 +157,17 @@ fn checked(context: &Context, edits: &Edits, (session, before): (&Session, &[wir
         Err(e) => return format!("the result was not checked: {}\n", Inert::new(e.message)),
     };
     let effect = effect(edits, before, &review);
-    let rule = |id: &String| before.iter().find(|f| f.id == *id).map(|f| f.rule_id.as_str()).unwrap_or_default();
     let mut lines: Vec<String> = Vec::new();
-    lines.extend(effect.gone.iter().map(|id| format!("gone: {id} ({})", rule(id))));
-    lines.extend(effect.still_there.iter().map(|id| format!("still there: {id} ({})", rule(id))));
+    lines.extend(effect.gone.iter().map(|id| format!("gone: {id} ({})", rule_of(before, id))));
+    lines.extend(effect.still_there.iter().map(|id| format!("still there: {id} ({})", rule_of(before, id))));
     let repo = Repo::open(&context.dir, &context.env);
     let next = repo.map_or_else(|e| Inert::new(e.message).to_string(), |repo| next_round(session, &repo));
-    let unchecked = |id: &String| format!("not checked: {id} is a claim of a model; {next}");
-    lines.extend(effect.unchecked.iter().map(unchecked));
+    lines.extend(effect.unchecked.iter().map(|id| format!("not checked: {id} is a claim of a model; {next}")));
     lines.extend(effect.new.iter().map(|what| format!("new: {what}")));
     lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect()
+}
+
+/// Returns the ID of the rule of a finding; empty if the finding is not in the list.
+fn rule_of<'f>(findings: &'f [wire::Finding], id: &str) -> &'f str {
+    findings.iter().find(|f| f.id == id).map(|f| f.rule_id.as_str()).unwrap_or_default()
 }

@@ -21,7 +21,7 @@ const SHORT: usize = 12;
 
 /// Arguments of the process that reviews.
 #[derive(Debug, clap::Args)]
-pub(super) struct Job {
+pub(super) struct JobArgs {
     /// Name of the folder of its repository
     station: String,
 }
@@ -54,13 +54,16 @@ fn start(context: &Context) -> Result<()> {
 }
 
 /// Reviews the queued commits. Runs detached; standard error is a log.
-pub(super) fn job(context: &Context, args: &Job) -> Result<ExitStatus> {
+pub(super) fn job(context: &Context, args: &JobArgs) -> Result<ExitStatus> {
     detached::leave();
     let stop = Stop::default();
-    let leave = || signals::leave(&stop);
-    let job = background::Job { env: &context.env, stop: &stop, leave: &leave, trackers: Some(&Issues) };
-    let work = || background::work(&Station::named(&args.station, &context.env)?, &job);
-    for line in signals::heard(&stop, work)? {
+    let job = background::ReviewJob {
+        env: &context.env,
+        stop: &stop,
+        leave: &|| signals::leave(&stop),
+        trackers: Some(&Issues),
+    };
+    for line in signals::heard(&stop, || background::work(&Station::named(&args.station, &context.env)?, &job))? {
         print(&format!("{}\n", Inert::new(line)));
     }
     Ok(signals::ended(&stop).unwrap_or(ExitStatus::Pass))

@@ -4,11 +4,11 @@ use super::Context;
 use super::decide::date;
 use super::history::print;
 use super::review::in_world;
-use crate::disposition::{Entry, SHARED};
+use crate::disposition::{DecisionEntry, SHARED};
 use crate::error::{ExitStatus, Result};
 use crate::git::Repo;
 use crate::review::{World, today};
-use crate::rounds::baseline::{Scope, check, create, prune};
+use crate::rounds::baseline::{BaselineScope, check, create, prune};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use jiff::civil::Date;
@@ -22,13 +22,13 @@ const NAMES: usize = 50;
     after_help = "A baseline is a set of deferred entries in .claude-reviewer/dispositions.toml. Commit the file \
     together with the policy: in gate mode it counts once it is at the merge base."
 )]
-pub(super) struct Args {
+pub(super) struct BaselineArgs {
     #[command(subcommand)]
-    command: Command,
+    command: BaselineCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum BaselineCommand {
     /// Defer the findings that the rules have in the files of the worktree
     Create {
         /// Patterns of files [default: all]
@@ -49,29 +49,24 @@ enum Command {
     Prune,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &BaselineArgs) -> Result<ExitStatus> {
     let repo = Repo::open(&context.dir, &context.env)?;
     let stop = Stop::default();
     in_world(context, &stop, |world| act(context, args, &repo, world))
 }
 
-fn act(context: &Context, args: &Args, repo: &Repo, world: &World<'_>) -> Result<ExitStatus> {
-    let scope = |files: &[String]| Scope {
-        dir: context.dir.clone(),
-        config: context.global.config.clone(),
-        files: files.to_vec(),
-    };
+fn act(context: &Context, args: &BaselineArgs, repo: &Repo, world: &World<'_>) -> Result<ExitStatus> {
     match &args.command {
-        Command::Create { files, until } => {
-            let added = create(&scope(files), repo, *until, world)?;
+        BaselineCommand::Create { files, until } => {
+            let added = create(&scope(context, files), repo, *until, world)?;
             let text = match added {
                 0 => "no findings without an entry\n".to_owned(),
                 n => format!("{n} {} deferred in {SHARED}; commit the file\n", findings(n)),
             };
             print(&text)
         }
-        Command::Check { files } => {
-            let compared = check(&scope(files), repo, world)?;
+        BaselineCommand::Check { files } => {
+            let compared = check(&scope(context, files), repo, world)?;
             let mut text = format!(
                 "{} {}\n",
                 compared.holding,
@@ -85,11 +80,16 @@ fn act(context: &Context, args: &Args, repo: &Repo, world: &World<'_>) -> Result
             let is_good = compared.stale.is_empty() && compared.uncovered.is_empty();
             Ok(if is_good { ExitStatus::Pass } else { ExitStatus::Block })
         }
-        Command::Prune => {
-            let removed = prune(&scope(&[]), repo, world)?;
+        BaselineCommand::Prune => {
+            let removed = prune(&scope(context, &[]), repo, world)?;
             print(&format!("{removed} {} removed\n", entries(removed)))
         }
     }
+}
+
+/// Returns the files of the worktree that the command compares with the baseline.
+fn scope(context: &Context, files: &[String]) -> BaselineScope {
+    BaselineScope { dir: context.dir.clone(), config: context.global.config.clone(), files: files.to_vec() }
 }
 
 fn findings(n: usize) -> &'static str {
@@ -101,7 +101,7 @@ fn entries(n: usize) -> &'static str {
 }
 
 /// Describes an entry that does not apply: its path, rule and line, and the reason.
-fn named(entry: &Entry, day: Date) -> String {
+fn named(entry: &DecisionEntry, day: Date) -> String {
     let path = entry.path.as_deref().unwrap_or("the whole change");
     let why = match entry.expires.filter(|_| entry.is_expired(day)) {
         Some(date) => format!("expired on {date}"),

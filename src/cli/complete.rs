@@ -16,13 +16,13 @@ use crate::wire::stored::Status;
 #[command(after_help = "Approval needs --force if the last round blocks or is incomplete, if an earlier blocking \
     finding passes only because the policy changed, or if the last round did not check it. The review then records \
     who approved it and which findings were open.")]
-pub(super) struct Args {
+pub(super) struct CompleteArgs {
     /// Review ID, or `latest`
     #[arg(value_name = "REVIEW_ID")]
     id: String,
     /// Final status
     #[arg(long, value_enum)]
-    status: Word,
+    status: CompletionArg,
     /// Text to store with the review
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     notes: Option<String>,
@@ -33,13 +33,13 @@ pub(super) struct Args {
 
 /// How a review can end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Word {
+enum CompletionArg {
     Approved,
     Abandoned,
     Merged,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &CompleteArgs) -> Result<ExitStatus> {
     let request = super::history::request(context);
     let id = rounds::named(&args.id, &request, &context.env)?;
     let (place, store) = store(context)?;
@@ -47,15 +47,15 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         Error::usage(format!("review {id} not found")).hint("list stored reviews: claude-reviewer history")
     })?;
     let status = match args.status {
-        Word::Approved => Status::Approved,
-        Word::Abandoned => Status::Abandoned,
-        Word::Merged => Status::Merged,
+        CompletionArg::Approved => Status::Approved,
+        CompletionArg::Abandoned => Status::Abandoned,
+        CompletionArg::Merged => Status::Merged,
     };
     // All text of a person is redacted before it is stored.
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-    let masked = |text: &str| context::summary(text, &rules);
-    let notes = args.notes.as_deref().map(masked).filter(|n| !n.is_empty());
-    let closing = Closing { status, notes, actor: masked(&place.actor), via: "cli", now: jiff::Timestamp::now() };
+    let notes = args.notes.as_deref().map(|text| context::summary(text, &rules)).filter(|n| !n.is_empty());
+    let actor = context::summary(&place.actor, &rules);
+    let closing = Closing { status, notes, actor, via: "cli", now: jiff::Timestamp::now() };
     let session = store.complete(&id, closing, args.force)?;
     let mut text = String::new();
     if !context.global.quiet {

@@ -4,7 +4,7 @@
 use super::Context;
 use super::history::{find, print, request, write};
 use crate::diff::RepoPath;
-use crate::disposition::Entry;
+use crate::disposition::DecisionEntry;
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::Decision;
 use crate::git::Repo;
@@ -14,8 +14,8 @@ use crate::policy::glob::Globs;
 use crate::review::Place;
 use crate::rounds;
 use crate::rounds::decide::{
-    Choice, Confirmation, Decided, Here, Listed, Overruled, confirm as confirm_all, decide, decision, list,
-    still_shared,
+    ChosenDecision, Confirmation, Decided, Here, ListedFinding, Overruled, confirm as confirm_all, decide, decision,
+    list, still_shared,
 };
 use crate::rules::RuleSet;
 use crate::shell;
@@ -111,20 +111,20 @@ pub(super) struct Findings {
     session: String,
     /// Only findings with this status
     #[arg(long, value_name = "STATUS", value_enum, value_delimiter = ',')]
-    status: Vec<Status>,
+    status: Vec<StatusArg>,
     /// Only findings of this severity
     #[arg(long, value_name = "SEVERITY", value_enum, value_delimiter = ',')]
-    severity: Vec<Severity>,
+    severity: Vec<SeverityArg>,
     /// Only findings in files that match the pattern
     #[arg(long, value_name = "GLOB")]
     file: Vec<String>,
     /// Output format
     #[arg(long, value_enum, default_value = "human")]
-    format: Shape,
+    format: FindingsFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Status {
+enum StatusArg {
     /// No decision holds
     Pending,
     Accepted,
@@ -135,7 +135,7 @@ enum Status {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Severity {
+enum SeverityArg {
     Critical,
     Major,
     Minor,
@@ -143,7 +143,7 @@ enum Severity {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Shape {
+enum FindingsFormat {
     /// Text
     Human,
     /// Versioned JSON
@@ -167,7 +167,7 @@ pub(super) fn defer(context: &Context, args: &Defer) -> Result<ExitStatus> {
 }
 
 /// A stored review with its environment.
-pub(super) struct Opened {
+pub(super) struct OpenedReview {
     id: SessionId,
     pub(super) session: Session,
     pub(super) store: Store,
@@ -176,7 +176,7 @@ pub(super) struct Opened {
     rules: RuleSet,
 }
 
-impl Opened {
+impl OpenedReview {
     pub(super) fn new(context: &Context, name: &str) -> Result<Self> {
         let (store, id, session) = find(context, name)?;
         let (place, _) = rounds::open(&request(context), &context.env)?;
@@ -192,8 +192,8 @@ impl Opened {
 }
 
 fn record(context: &Context, common: &Common, decision: Decision, until: Option<Date>) -> Result<ExitStatus> {
-    let opened = Opened::new(context, &common.session)?;
-    let choice = Choice {
+    let opened = OpenedReview::new(context, &common.session)?;
+    let choice = ChosenDecision {
         findings: common.findings.clone(),
         decision,
         reason: common.reason.clone(),
@@ -206,7 +206,7 @@ fn record(context: &Context, common: &Common, decision: Decision, until: Option<
 }
 
 pub(super) fn confirm(context: &Context, args: &Confirm) -> Result<ExitStatus> {
-    let opened = Opened::new(context, &args.session)?;
+    let opened = OpenedReview::new(context, &args.session)?;
     let choice = Confirmation { owner: args.owner.clone(), share: args.share };
     let decided = confirm_all(&opened.here(context), &opened.session, &args.findings, &choice)?;
     if decided.is_empty() && !context.global.quiet {
@@ -216,7 +216,7 @@ pub(super) fn confirm(context: &Context, args: &Confirm) -> Result<ExitStatus> {
 }
 
 /// Prints recorded decisions.
-fn recorded(context: &Context, opened: &Opened, decided: &[Decided], is_shared: bool) -> Result<ExitStatus> {
+fn recorded(context: &Context, opened: &OpenedReview, decided: &[Decided], is_shared: bool) -> Result<ExitStatus> {
     if context.global.quiet {
         return Ok(ExitStatus::Pass);
     }
@@ -285,11 +285,11 @@ fn at(finding: &wire::Finding) -> String {
 }
 
 pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus> {
-    let opened = Opened::new(context, &args.session)?;
+    let opened = OpenedReview::new(context, &args.session)?;
     let globs = Globs::new(&args.file).map_err(|e| Error::usage(format!("--file: {e}")))?;
     let mut all = list(&opened.here(context), &opened.session)?;
     all.retain(|l| is_wanted(l, args, &globs));
-    if args.format == Shape::Json {
+    if args.format == FindingsFormat::Json {
         let proposals = all.iter().filter_map(proposal).collect();
         let findings = all.into_iter().map(|l| l.finding).collect();
         let (schema_version, review_id) = (wire::SCHEMA_VERSION, opened.id.to_string());
@@ -300,7 +300,7 @@ pub(super) fn findings(context: &Context, args: &Findings) -> Result<ExitStatus>
     // The columns of a list fit their longest entries.
     let width = all.iter().map(|l| status(&l.finding).len()).fold(STATUS, usize::max);
     let id_width = all.iter().map(|l| l.finding.id.len()).fold(ID, usize::max);
-    for Listed { finding: f, entry, proposal } in &all {
+    for ListedFinding { finding: f, entry, proposal } in &all {
         let status = status(f);
         let id = if f.disposition == Disposition::Fixed { "-" } else { &f.id };
         let place = match (&f.file, f.line) {
@@ -331,13 +331,13 @@ const ID: usize = 4;
 const STATUS: usize = 8;
 
 /// Describes a decision: its author, end date and reason.
-fn explained(entry: &Entry) -> String {
+fn explained(entry: &DecisionEntry) -> String {
     let until = entry.expires.map(|date| format!(" until {date}")).unwrap_or_default();
     let reason = if entry.reason.is_empty() { String::new() } else { format!(": {}", entry.reason) };
     format!("by {}{until}{reason}", entry.owner)
 }
 
-fn proposal(listed: &Listed) -> Option<wire::Proposal> {
+fn proposal(listed: &ListedFinding) -> Option<wire::Proposal> {
     let entry = listed.proposal.as_ref()?;
     Some(wire::Proposal {
         id: listed.finding.id.clone(),
@@ -347,7 +347,7 @@ fn proposal(listed: &Listed) -> Option<wire::Proposal> {
     })
 }
 
-fn is_wanted(listed: &Listed, args: &Findings, globs: &Globs) -> bool {
+fn is_wanted(listed: &ListedFinding, args: &Findings, globs: &Globs) -> bool {
     let f = &listed.finding;
     let is_status = args.status.is_empty() || args.status.iter().any(|s| has_status(f, *s));
     let is_severity = args.severity.is_empty() || args.severity.iter().any(|s| of(*s) == f.severity);
@@ -356,20 +356,20 @@ fn is_wanted(listed: &Listed, args: &Findings, globs: &Globs) -> bool {
 }
 
 /// Returns true if a finding has a status. A finding that is suppressed or waived needs no decision.
-fn has_status(finding: &wire::Finding, status: Status) -> bool {
+fn has_status(finding: &wire::Finding, status: StatusArg) -> bool {
     match status {
-        Status::Pending => finding.is_pending(),
+        StatusArg::Pending => finding.is_pending(),
         other => disposition(other) == finding.disposition,
     }
 }
 
-fn disposition(status: Status) -> Disposition {
+fn disposition(status: StatusArg) -> Disposition {
     match status {
-        Status::Pending => Disposition::Pending,
-        Status::Accepted => Disposition::Accepted,
-        Status::Rejected => Disposition::Rejected,
-        Status::Deferred => Disposition::Deferred,
-        Status::Fixed => Disposition::Fixed,
+        StatusArg::Pending => Disposition::Pending,
+        StatusArg::Accepted => Disposition::Accepted,
+        StatusArg::Rejected => Disposition::Rejected,
+        StatusArg::Deferred => Disposition::Deferred,
+        StatusArg::Fixed => Disposition::Fixed,
     }
 }
 
@@ -385,12 +385,12 @@ fn status(finding: &wire::Finding) -> &'static str {
     }
 }
 
-fn of(severity: Severity) -> wire::Severity {
+fn of(severity: SeverityArg) -> wire::Severity {
     match severity {
-        Severity::Critical => wire::Severity::Critical,
-        Severity::Major => wire::Severity::Major,
-        Severity::Minor => wire::Severity::Minor,
-        Severity::Suggestion => wire::Severity::Suggestion,
+        SeverityArg::Critical => wire::Severity::Critical,
+        SeverityArg::Major => wire::Severity::Major,
+        SeverityArg::Minor => wire::Severity::Minor,
+        SeverityArg::Suggestion => wire::Severity::Suggestion,
     }
 }
 

@@ -1,9 +1,9 @@
 //! `doctor`: checks the setup of the gate, for people and for programs.
 
 use super::Context;
-use super::policy::Files;
+use super::policy::PolicyFiles;
 use super::review::style;
-use crate::doctor::{Check, Diagnosis, Patient, State, examine};
+use crate::doctor::{CheckState, Diagnosis, DoctorCheck, Patient, examine};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::policy::Loaded;
@@ -17,7 +17,7 @@ use std::io::{ErrorKind, Write as _};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit codes:\n  0  the gate can pass and block, and all configured backends are usable\n  \
     2  cannot read the policy or the repository\n  3  problems found, each with a hint")]
-pub(super) struct Args {
+pub(super) struct DoctorArgs {
     /// Let each backend review a small change with a known bug; sends one or two requests
     #[arg(long, conflicts_with = "offline")]
     probe: bool,
@@ -29,21 +29,21 @@ pub(super) struct Args {
     backend: Vec<String>,
     /// Output format
     #[arg(long, value_enum, default_value = "human")]
-    format: Format,
+    format: DiagnosisFormat,
 }
 
 /// How the diagnosis is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum DiagnosisFormat {
     /// Text
     Human,
     /// Versioned JSON
     Json,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &DoctorArgs) -> Result<ExitStatus> {
     let repo = Repo::find(&context.dir, &context.env)?;
-    let files = Files::find(context, None)?;
+    let files = PolicyFiles::find(context, None)?;
     let Loaded { policy, notes } = files.load(context)?;
     if let Some(name) = args.backend.iter().find(|b| policy.backend(b).is_none()) {
         let known: Vec<_> = policy.backends.iter().map(|b| b.name.as_str()).collect();
@@ -64,8 +64,8 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
         probe: args.probe,
     });
     let text = match args.format {
-        Format::Human => human(&diagnosis, &style(context, &context.env)),
-        Format::Json => json_text(&diagnosis),
+        DiagnosisFormat::Human => human(&diagnosis, &style(context, &context.env)),
+        DiagnosisFormat::Json => json_text(&diagnosis),
     };
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -79,39 +79,33 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
 /// Returns one line for each check, under the title of its section; with `--quiet` only the problems.
 fn human(diagnosis: &Diagnosis, style: &Style) -> String {
     let mut text = String::new();
-    let paint = |color: AnsiColor, word: &str| match style.color {
-        true => format!("{}{word}{}", color.on_default().bold().render(), anstyle::Reset.render()),
-        false => word.to_owned(),
-    };
-    let column = |check: &Check| width(check.name);
     for section in &diagnosis.sections {
-        let shown = |c: &&Check| !style.quiet || matches!(c.state, State::Bad | State::Doubtful);
-        let checks: Vec<_> = section.checks.iter().filter(shown).collect();
+        let checks: Vec<_> = section.checks.iter().filter(|c| !style.quiet || is_problem(c)).collect();
         if checks.is_empty() {
             continue;
         }
         if !text.is_empty() {
             text.push('\n');
         }
-        let names = checks.iter().map(|c| column(c)).max().unwrap_or_default();
+        let names = checks.iter().map(|c| width(c.name)).max().unwrap_or_default();
         // Two spaces, the state and the name, each followed by spaces.
         let indent = 2 + 9 + names + 2;
         text.push_str(&format!("{}\n", Inert::new(&section.title).guarded()));
         for check in checks {
             let (color, word) = match check.state {
-                State::Good => (AnsiColor::Green, "ok"),
-                State::Told => (AnsiColor::Cyan, "note"),
-                State::Doubtful => (AnsiColor::Yellow, "warning"),
-                State::Bad => (AnsiColor::Red, "PROBLEM"),
+                CheckState::Good => (AnsiColor::Green, "ok"),
+                CheckState::Told => (AnsiColor::Cyan, "note"),
+                CheckState::Doubtful => (AnsiColor::Yellow, "warning"),
+                CheckState::Bad => (AnsiColor::Red, "PROBLEM"),
             };
             let pad = " ".repeat(9 - word.len());
-            let name = format!("{}{}", check.name, " ".repeat(names - column(check)));
+            let name = format!("{}{}", check.name, " ".repeat(names - width(check.name)));
             let mut lines = wrap(Inert::new(&check.text).as_str(), style.width.saturating_sub(indent));
             if let Some(hint) = &check.hint {
                 let hint = format!("hint: {}", Inert::new(hint));
                 lines.extend(wrap(&hint, style.width.saturating_sub(indent)));
             }
-            let head = format!("  {}{pad}{name}  {}", paint(color, word), lines.remove(0));
+            let head = format!("  {}{pad}{name}  {}", paint(word, color, style), lines.remove(0));
             text.push_str(&format!("{}\n", head.trim_end()));
             for line in lines {
                 text.push_str(&format!("{}{line}\n", " ".repeat(indent)));
@@ -122,11 +116,27 @@ fn human(diagnosis: &Diagnosis, style: &Style) -> String {
         text.push('\n');
     }
     text + &match diagnosis.problems() {
-        0 => format!("{}\n", paint(AnsiColor::Green, "the gate works: it can pass and block")),
-        1 => format!("{}\n", paint(AnsiColor::Red, "1 problem: the gate does not work as configured")),
+        0 => format!("{}\n", paint("the gate works: it can pass and block", AnsiColor::Green, style)),
+        1 => format!("{}\n", paint("1 problem: the gate does not work as configured", AnsiColor::Red, style)),
         n => {
-            format!("{}\n", paint(AnsiColor::Red, &format!("{n} problems: the gate does not work as configured")))
+            format!(
+                "{}\n",
+                paint(&format!("{n} problems: the gate does not work as configured"), AnsiColor::Red, style)
+            )
         }
+    }
+}
+
+/// Returns true if a check found that the gate does not work, or may not work.
+fn is_problem(check: &DoctorCheck) -> bool {
+    matches!(check.state, CheckState::Bad | CheckState::Doubtful)
+}
+
+/// Returns a text in bold and in a color, if the style has colors.
+fn paint(text: &str, color: AnsiColor, style: &Style) -> String {
+    match style.color {
+        true => format!("{}{text}{}", color.on_default().bold().render(), anstyle::Reset.render()),
+        false => text.to_owned(),
     }
 }
 
@@ -147,11 +157,10 @@ pub(super) fn wrap(text: &str, columns: usize) -> Vec<String> {
 }
 
 fn json_text(diagnosis: &Diagnosis) -> String {
-    let check = |c: &Check| json!({"name": c.name, "state": c.state.name(), "text": c.text, "hint": c.hint});
     let sections = diagnosis
         .sections
         .iter()
-        .map(|s| json!({"title": s.title, "checks": s.checks.iter().map(check).collect::<Vec<_>>()}));
+        .map(|s| json!({"title": s.title, "checks": s.checks.iter().map(json_check).collect::<Vec<_>>()}));
     let value = json!({
         "schema_version": 1,
         "problems": diagnosis.problems(),
@@ -159,4 +168,9 @@ fn json_text(diagnosis: &Diagnosis) -> String {
         "sections": sections.collect::<Vec<_>>(),
     });
     format!("{value:#}\n")
+}
+
+/// Returns a check as JSON.
+fn json_check(check: &DoctorCheck) -> serde_json::Value {
+    json!({"name": check.name, "state": check.state.name(), "text": check.text, "hint": check.hint})
 }

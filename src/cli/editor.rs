@@ -43,30 +43,32 @@ impl Syntax {
 
 /// A command line of an editor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Command {
+pub(super) struct EditorCommand {
     pub(super) program: String,
     pub(super) args: Vec<OsString>,
 }
 
 /// Returns the command that opens a file at a line. `editor` is the value of `VISUAL` or `EDITOR`, which may have
 /// options. `None` if it names no program, or if a quote is not closed.
-pub(super) fn command(editor: &str, file: &Path, line: Option<u32>) -> Option<Command> {
+pub(super) fn command(editor: &str, file: &Path, line: Option<u32>) -> Option<EditorCommand> {
     let mut words = words(editor)?.into_iter();
     let program = words.next()?;
     let mut args: Vec<OsString> = words.map(OsString::from).collect();
-    let at = |line: u32| {
-        let mut place = file.as_os_str().to_owned();
-        place.push(format!(":{line}"));
-        place
-    };
     match (Syntax::of(&program), line) {
         (Syntax::Plus, Some(line)) => args.extend([format!("+{line}").into(), file.into()]),
-        (Syntax::Colon, Some(line)) => args.push(at(line)),
-        (Syntax::Goto, Some(line)) => args.extend(["--goto".into(), at(line)]),
+        (Syntax::Colon, Some(line)) => args.push(with_line(file, line)),
+        (Syntax::Goto, Some(line)) => args.extend(["--goto".into(), with_line(file, line)]),
         (Syntax::Line, Some(line)) => args.extend(["--line".into(), line.to_string().into(), file.into()]),
         (_, None) | (Syntax::None, _) => args.push(file.into()),
     }
-    Some(Command { program, args })
+    Some(EditorCommand { program, args })
+}
+
+/// Returns the argument `file:line`.
+fn with_line(file: &Path, line: u32) -> OsString {
+    let mut argument = file.as_os_str().to_owned();
+    argument.push(format!(":{line}"));
+    argument
 }
 
 /// Splits a command line into words. Supports the quotes of a shell, but no other shell syntax.

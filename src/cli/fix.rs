@@ -18,7 +18,7 @@ use crate::shell;
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::fixing::{AttemptVerdict, FixOutcome};
-use ask::{Answer, Choice, ask};
+use ask::{ApprovalAnswer, ApprovalSubject, ask};
 use flags::Flags;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
@@ -36,7 +36,7 @@ use std::time::Duration;
     unchanged\n  2  usage error or conflict; the worktree is unchanged\n  3  a backend failed or a limit was reached; the worktree \
     is unchanged"
 )]
-pub(super) struct Args {
+pub(super) struct FixArgs {
     /// Findings: IDs such as F3, or the first digits of fingerprints [default: the accepted ones]
     #[arg(value_name = "FINDING")]
     findings: Vec<String>,
@@ -72,7 +72,7 @@ pub(super) struct Args {
     max_requests: Option<u32>,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &FixArgs) -> Result<ExitStatus> {
     let has_person = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     if !args.yes && !has_person {
         let flags = Flags { yes: true, ..Flags::of(context, args) };
@@ -97,7 +97,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
 }
 
 /// Returns the command that the user ran, without its option for a patch.
-fn without_patch(context: &Context, args: &Args) -> String {
+fn without_patch(context: &Context, args: &FixArgs) -> String {
     let flags = Flags { patch: None, ..Flags::of(context, args) };
     command(&args.findings, &args.session, &flags.words())
 }
@@ -112,7 +112,7 @@ fn command(findings: &[String], session: &str, flags: &[String]) -> String {
 /// The steps of one run.
 struct Steps<'a> {
     context: &'a Context,
-    args: &'a Args,
+    args: &'a FixArgs,
     stop: &'a Stop,
 }
 
@@ -134,13 +134,9 @@ impl Steps<'_> {
         if !self.is_plan_approved(&mut fixing)? {
             return self.declined(fixing, "the plan was not approved; nothing was changed\n");
         }
-        let mut failed = |number: u32, reasons: &[String]| {
-            let text: String = reasons.iter().map(|r| shown(&format!("attempt {number} failed: {r}"))).collect();
-            clear_progress();
-            // The result has the same text.
-            let _ = self.tell(&text);
-        };
-        match self.in_world(|world| fixing.execute(world, &mut failed))? {
+        let ended =
+            self.in_world(|world| fixing.execute(world, &mut |number, reasons| self.report_failure(number, reasons)))?;
+        match ended {
             Ended::Interrupted => Err(Error::incomplete("the fix was interrupted; the worktree is unchanged")),
             Ended::Failed(verdict, reasons) => self.failed(&fixing, verdict, &reasons),
             Ended::Verified(notes) => {
@@ -150,6 +146,14 @@ impl Steps<'_> {
                 self.finish(fixing)
             }
         }
+    }
+
+    /// Reports why an attempt failed.
+    fn report_failure(&self, number: u32, reasons: &[String]) {
+        let text: String = reasons.iter().map(|r| shown(&format!("attempt {number} failed: {r}"))).collect();
+        clear_progress();
+        // The result has the same text.
+        let _ = self.tell(&text);
     }
 
     fn request(&self) -> ReviewRequest {
@@ -181,10 +185,10 @@ impl Steps<'_> {
             return Ok(true);
         }
         loop {
-            match ask(Choice::Plan, self.stop) {
-                Answer::Yes => return Ok(true),
-                Answer::No | Answer::Skip | Answer::Ended => return Ok(false),
-                Answer::Edit => match self.edit(fixing) {
+            match ask(ApprovalSubject::Plan, self.stop) {
+                ApprovalAnswer::Yes => return Ok(true),
+                ApprovalAnswer::No | ApprovalAnswer::Skip | ApprovalAnswer::Ended => return Ok(false),
+                ApprovalAnswer::Edit => match self.edit(fixing) {
                     // The model was paid for the plan, which can still be executed unchanged.
                     Err(e) if self.stop.signal().is_none() => super::print_error(&e),
                     _ => {}
@@ -195,15 +199,10 @@ impl Steps<'_> {
 
     /// Opens the plan in the editor of the user.
     fn edit(&self, fixing: &mut Fixing) -> Result<()> {
-        let failed = |e: std::io::Error| {
-            Error::incomplete("the plan was not edited, and stays as it is")
-                .caused_by(&e)
-                .hint("set EDITOR to a program that waits, such as: export EDITOR=nano")
-        };
-        let mut file = tempfile::Builder::new().prefix("plan-").suffix(".md").tempfile().map_err(failed)?;
-        file.write_all(fixing.plan_text().as_bytes()).map_err(failed)?;
-        process::edit(file.path(), &self.context.env, Some(&self.context.dir)).map_err(failed)?;
-        let text = std::fs::read_to_string(file.path()).map_err(failed)?;
+        let mut file = tempfile::Builder::new().prefix("plan-").suffix(".md").tempfile().map_err(|e| unedited(&e))?;
+        file.write_all(fixing.plan_text().as_bytes()).map_err(|e| unedited(&e))?;
+        process::edit(file.path(), &self.context.env, Some(&self.context.dir)).map_err(|e| unedited(&e))?;
+        let text = std::fs::read_to_string(file.path()).map_err(|e| unedited(&e))?;
         if text.trim().is_empty() {
             return self.tell("the edited plan is empty; the plan stays\n").map(drop);
         }
@@ -225,7 +224,7 @@ impl Steps<'_> {
             let file = Inert::new(file.display().to_string()).to_string();
             return self.tell(&format!("wrote {file}; apply it with: git apply {command}\n"));
         }
-        if !self.args.yes && !matches!(ask(Choice::Change, self.stop), Answer::Yes) {
+        if !self.args.yes && !matches!(ask(ApprovalSubject::Change, self.stop), ApprovalAnswer::Yes) {
             return self.declined(fixing, "the change was not applied\n");
         }
         if self.stop.signal().is_some() {
@@ -284,7 +283,6 @@ impl Steps<'_> {
         let names: Vec<String> = fixing.findings().0.iter().map(|f| f.id.clone()).collect();
         let history = format!("see the attempts: claude-reviewer history {session}");
         let flags = Flags::of(self.context, self.args);
-        let again = |flags: Flags| command(&names, &session.to_string(), &flags.words());
         let by_hand = format!("fix it by hand; {}", fixing.next_round());
         let error = match verdict {
             AttemptVerdict::Failed | AttemptVerdict::Unverified => {
@@ -297,11 +295,12 @@ impl Steps<'_> {
             }
             AttemptVerdict::Forbidden => {
                 let allow = [flags.allow.as_slice(), fixing.refused()].concat();
-                let command = again(Flags { allow, ..flags });
+                let command = command(&names, &session.to_string(), &Flags { allow, ..flags }.words());
                 Error::usage(message).hint_person(format!("to permit it: {command}")).hint_person(history)
             }
             AttemptVerdict::NoChange => {
-                let other = again(Flags { backend: vec!["NAME".to_owned()], model: None, ..flags });
+                let other = Flags { backend: vec!["NAME".to_owned()], model: None, ..flags };
+                let other = command(&names, &session.to_string(), &other.words());
                 let names = names.join(" ");
                 let reject = format!("claude-reviewer reject {names} --session {session} --reason TEXT");
                 Error::usage(message)
@@ -314,6 +313,13 @@ impl Steps<'_> {
         super::print_error(&error);
         Ok(ExitStatus::Block)
     }
+}
+
+/// Returns the error about a plan that the editor cannot change.
+fn unedited(e: &std::io::Error) -> Error {
+    Error::incomplete("the plan was not edited, and stays as it is")
+        .caused_by(e)
+        .hint("set EDITOR to a program that waits, such as: export EDITOR=nano")
 }
 
 fn ids(fixing: &Fixing) -> String {

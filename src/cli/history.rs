@@ -7,7 +7,7 @@ use super::review::style;
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::history::{SessionId, Store};
-use crate::report::{self, Format};
+use crate::report::{self, ReportFormat};
 use crate::request::{ReviewRequest, Source};
 use crate::review::{Place, Record};
 use crate::rounds::{self, recall};
@@ -20,9 +20,9 @@ use std::io::{ErrorKind, Write as _};
 /// Arguments of `history`.
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
-pub(super) struct Args {
+pub(super) struct HistoryArgs {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<HistoryCommand>,
     /// Review to show: an ID, or `latest`
     #[arg(value_name = "REVIEW_ID")]
     id: Option<String>,
@@ -31,11 +31,11 @@ pub(super) struct Args {
     limit: usize,
     /// Output format
     #[arg(long, value_enum, default_value = "human")]
-    format: Shape,
+    format: SessionsFormat,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum HistoryCommand {
     /// Show a round of a stored review in any report format
     Show {
         /// Review ID, or `latest`
@@ -46,7 +46,7 @@ enum Command {
         round: Option<u32>,
         /// Format of the report
         #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = formats())]
-        format: Format,
+        format: ReportFormat,
     },
     /// Detect edits of stored reviews, and print the head of the hash chain
     #[command(
@@ -83,7 +83,7 @@ enum Command {
 
 /// How sessions are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Shape {
+enum SessionsFormat {
     /// Text
     Human,
     /// Versioned JSON
@@ -91,9 +91,9 @@ enum Shape {
 }
 
 /// The names of the forms of reports, with their help.
-fn formats() -> impl clap::builder::TypedValueParser<Value = Format> {
-    let named = |f: &Format| PossibleValue::new(f.name()).help(f.help());
-    PossibleValuesParser::new(Format::ALL.iter().map(named)).try_map(|name| Format::parse(&name))
+fn formats() -> impl clap::builder::TypedValueParser<Value = ReportFormat> {
+    let values = ReportFormat::ALL.iter().map(|f| PossibleValue::new(f.name()).help(f.help()));
+    PossibleValuesParser::new(values).try_map(|name| ReportFormat::parse(&name))
 }
 
 fn head(text: &str) -> std::result::Result<String, String> {
@@ -103,15 +103,15 @@ fn head(text: &str) -> std::result::Result<String, String> {
     Err("a head has 64 hexadecimal digits".to_owned())
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &HistoryArgs) -> Result<ExitStatus> {
     match &args.command {
         None => match &args.id {
             None => list(context, args.limit, args.format),
             Some(id) => session(context, id, args.format),
         },
-        Some(Command::Show { id, round, format }) => show(context, id, *round, *format),
-        Some(Command::Verify { id, head }) => verify(context, id.as_deref(), head.as_deref()),
-        Some(Command::Prune { keep, damaged }) => prune(context, *keep, *damaged),
+        Some(HistoryCommand::Show { id, round, format }) => show(context, id, *round, *format),
+        Some(HistoryCommand::Verify { id, head }) => verify(context, id.as_deref(), head.as_deref()),
+        Some(HistoryCommand::Prune { keep, damaged }) => prune(context, *keep, *damaged),
     }
 }
 
@@ -138,15 +138,15 @@ fn unknown(id: SessionId) -> Error {
     Error::usage(format!("review {id} not found")).hint("list stored reviews: claude-reviewer history")
 }
 
-fn list(context: &Context, limit: usize, shape: Shape) -> Result<ExitStatus> {
+fn list(context: &Context, limit: usize, shape: SessionsFormat) -> Result<ExitStatus> {
     let (place, store) = store(context)?;
     let history = match store {
         Some(store) => store.list(limit)?,
         None => History { schema_version: STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() },
     };
     match shape {
-        Shape::Json => write(|out| wire::write(&history, out)),
-        Shape::Human => {
+        SessionsFormat::Json => write(|out| wire::write(&history, out)),
+        SessionsFormat::Human => {
             for damaged in &history.damaged {
                 let mut line = format!("warning: review {} cannot be read: {}", damaged.review_id, damaged.why);
                 if let Some(aside) = &damaged.moved_to {
@@ -169,22 +169,22 @@ fn list(context: &Context, limit: usize, shape: Shape) -> Result<ExitStatus> {
     }
 }
 
-fn session(context: &Context, name: &str, shape: Shape) -> Result<ExitStatus> {
+fn session(context: &Context, name: &str, shape: SessionsFormat) -> Result<ExitStatus> {
     let (_, _, session) = find(context, name)?;
     match shape {
-        Shape::Json => write(|out| wire::write(&session, out)),
-        Shape::Human => print(&page::session(&session, &style(context, &context.env), jiff::Timestamp::now())),
+        SessionsFormat::Json => write(|out| wire::write(&session, out)),
+        SessionsFormat::Human => print(&page::session(&session, &style(context, &context.env), jiff::Timestamp::now())),
     }
 }
 
-fn show(context: &Context, name: &str, round: Option<u32>, format: Format) -> Result<ExitStatus> {
+fn show(context: &Context, name: &str, round: Option<u32>, format: ReportFormat) -> Result<ExitStatus> {
     let (store, id, session) = find(context, name)?;
     let number = round.unwrap_or(u32::try_from(session.rounds.len()).unwrap_or(u32::MAX));
     let at = usize::try_from(number).unwrap_or(usize::MAX).saturating_sub(1);
     // The error for an unknown round lists the existing ones.
     let change = store.change(&id, number)?;
     let Some(round) = session.rounds.get(at) else { return Err(unknown(id)) };
-    if format == Format::Json {
+    if format == ReportFormat::Json {
         // Print it as stored, without conversion.
         return write(|out| wire::write(&round.review.report, out));
     }

@@ -1,10 +1,10 @@
 //! `install-hooks`: installs the review in git's hooks, or removes it.
 
 use super::Context;
-use super::policy::Files;
+use super::policy::PolicyFiles;
 use crate::error::{Error, ExitStatus};
 use crate::git::Repo;
-use crate::hooks::install::{self, Outcome, Place};
+use crate::hooks::install::{self, HookOutcome, HookPlace};
 use crate::hooks::{Hook, SKIP};
 use crate::policy::PostCommit;
 use crate::untrusted::Inert;
@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[command(after_help = "Existing hooks are kept and run first. To skip the review once:\n  \
     CLAUDE_REVIEWER_SKIP=1 git commit    (or git push; other hooks still run)\n  \
     git commit --no-verify               (skips all hooks)")]
-pub(super) struct Args {
+pub(super) struct InstallHooksArgs {
     /// Install or remove only the pre-commit hook
     #[arg(long)]
     pre_commit: bool,
@@ -31,24 +31,28 @@ pub(super) struct Args {
     uninstall: bool,
 }
 
-impl Args {
+impl InstallHooksArgs {
     /// Returns the hooks that the flags name. Without a flag: the hooks that can stop git, and the post-commit hook if
     /// the policy uses it or all are removed.
     fn hooks(&self, post_commit: PostCommit) -> Vec<Hook> {
-        let is_named = |h: &Hook| match h {
-            Hook::PreCommit => self.pre_commit,
-            Hook::PrePush => self.pre_push,
-            Hook::PostCommit => self.post_commit,
-        };
-        if Hook::ALL.iter().any(is_named) {
-            return Hook::ALL.into_iter().filter(is_named).collect();
+        if Hook::ALL.into_iter().any(|h| self.is_named(h)) {
+            return Hook::ALL.into_iter().filter(|h| self.is_named(*h)).collect();
         }
         let is_used = self.uninstall || post_commit == PostCommit::Background;
         Hook::ALL.into_iter().filter(|h| *h != Hook::PostCommit || is_used).collect()
     }
+
+    /// Returns true if a flag names the hook.
+    fn is_named(&self, hook: Hook) -> bool {
+        match hook {
+            Hook::PreCommit => self.pre_commit,
+            Hook::PrePush => self.pre_push,
+            Hook::PostCommit => self.post_commit,
+        }
+    }
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus, Error> {
+pub(super) fn run(context: &Context, args: &InstallHooksArgs) -> Result<ExitStatus, Error> {
     let repo = Repo::open(&context.dir, &context.env)?;
     let place = place(&repo)?;
     let post_commit = if args.uninstall { PostCommit::Off } else { post_commit(context) };
@@ -56,8 +60,9 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus, Error> {
     let outcomes = if args.uninstall {
         let mut outcomes = install::uninstall(&place, &hooks)?;
         // Do not mention this hook unless it is requested or installed.
-        let is_other = |o: &Outcome| matches!(o, Outcome::Absent { hook } if hook.ends_with(Hook::PostCommit.name()));
-        outcomes.retain(|o| args.post_commit || !is_other(o));
+        outcomes.retain(|o| {
+            args.post_commit || !matches!(o, HookOutcome::Absent { hook } if hook.ends_with(Hook::PostCommit.name()))
+        });
         outcomes
     } else {
         install::install(&place, &hooks, &program(context)?)?
@@ -75,21 +80,21 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus, Error> {
 
 /// Returns the policy's setting for the post-commit hook. A review reports an unreadable policy.
 fn post_commit(context: &Context) -> PostCommit {
-    let files = Files::find(context, None).and_then(|files| files.load(context));
+    let files = PolicyFiles::find(context, None).and_then(|files| files.load(context));
     files.map_or(PostCommit::Off, |loaded| loaded.policy.hooks.post_commit)
 }
 
 /// Installs all hooks.
 pub(super) fn install_all(context: &Context) -> Result<ExitStatus, Error> {
-    run(context, &Args { pre_commit: false, pre_push: false, post_commit: false, uninstall: false })
+    run(context, &InstallHooksArgs { pre_commit: false, pre_push: false, post_commit: false, uninstall: false })
 }
 
 /// Returns the folder of the hooks.
-fn place(repo: &Repo) -> Result<Place, Error> {
+fn place(repo: &Repo) -> Result<HookPlace, Error> {
     let Some(worktree) = repo.worktree() else {
         return Err(Error::usage("hooks do not run in a bare repository").hint("run install-hooks in a worktree of it"));
     };
-    Ok(Place { hooks: repo.hooks()?, worktree: worktree.to_owned(), common: repo.common_dir() })
+    Ok(HookPlace { hooks: repo.hooks()?, worktree: worktree.to_owned(), common: repo.common_dir() })
 }
 
 /// Returns a path of this program that stays valid after an update: an entry of `PATH` that leads to it, possibly a
@@ -104,25 +109,28 @@ fn program(context: &Context) -> Result<PathBuf, Error> {
     Ok(found.unwrap_or(running))
 }
 
-fn report(outcomes: &[Outcome], place: &Place) -> String {
-    let show = |p: &Path| Inert::new(p.strip_prefix(&place.worktree).unwrap_or(p).to_string_lossy().as_bytes());
+fn report(outcomes: &[HookOutcome], place: &HookPlace) -> String {
     let mut text = String::new();
     let mut installed = false;
     for outcome in outcomes {
         let line = match outcome {
-            Outcome::Installed { hook, kept: None } => format!("installed {}", show(hook)),
-            Outcome::Installed { hook, kept: Some(kept) } => {
-                format!("installed {}; the existing hook runs first, kept as {}", show(hook), show(kept))
+            HookOutcome::Installed { hook, kept: None } => format!("installed {}", shown(hook, place)),
+            HookOutcome::Installed { hook, kept: Some(kept) } => {
+                format!(
+                    "installed {}; the existing hook runs first, kept as {}",
+                    shown(hook, place),
+                    shown(kept, place)
+                )
             }
-            Outcome::Replaced { hook } => format!("updated {}", show(hook)),
-            Outcome::Current { hook } => format!("{} is already installed", show(hook)),
-            Outcome::Removed { hook, restored: false } => format!("removed {}", show(hook)),
-            Outcome::Removed { hook, restored: true } => {
-                format!("removed {}; restored the previous hook", show(hook))
+            HookOutcome::Replaced { hook } => format!("updated {}", shown(hook, place)),
+            HookOutcome::Current { hook } => format!("{} is already installed", shown(hook, place)),
+            HookOutcome::Removed { hook, restored: false } => format!("removed {}", shown(hook, place)),
+            HookOutcome::Removed { hook, restored: true } => {
+                format!("removed {}; restored the previous hook", shown(hook, place))
             }
-            Outcome::Absent { hook } => format!("{} is not installed", show(hook)),
+            HookOutcome::Absent { hook } => format!("{} is not installed", shown(hook, place)),
         };
-        installed |= matches!(outcome, Outcome::Installed { .. } | Outcome::Replaced { .. });
+        installed |= matches!(outcome, HookOutcome::Installed { .. } | HookOutcome::Replaced { .. });
         text.push_str(&line);
         text.push('\n');
     }
@@ -130,6 +138,11 @@ fn report(outcomes: &[Outcome], place: &Place) -> String {
         text.push_str(&format!("to skip the review once: {SKIP}=1 git commit, or git commit --no-verify\n"));
     }
     text
+}
+
+/// Returns a path relative to the top of the worktree.
+fn shown(path: &Path, place: &HookPlace) -> Inert {
+    Inert::new(path.strip_prefix(&place.worktree).unwrap_or(path).to_string_lossy().as_bytes())
 }
 
 fn print(text: &str) {

@@ -7,7 +7,7 @@ use super::{Context, pr, signals};
 use crate::background::Station;
 use crate::diff::ObjectId;
 use crate::error::{ExitStatus, Result};
-use crate::forge::Listed;
+use crate::forge::ListedPull;
 use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::hooks::shim;
@@ -17,12 +17,12 @@ use crate::rounds;
 use crate::rounds::decide::{Here, list};
 use crate::rules::RuleSet;
 use crate::stop::Stop;
-use crate::triage::key::{Key, Typed};
+use crate::triage::key::{KeyPress, Typed};
 use crate::triage::menu::{
-    Background, Effect, Input, Latest, Outside, Pull, Repository, State, Stored, Surroundings, step, view,
+    Background, Latest, MenuEffect, MenuEvent, MenuSituation, MenuState, Outside, Pull, Repository, Stored, step, view,
 };
 use crate::wire::Disposition;
-use crate::wire::background::{Ending, Last, Queue};
+use crate::wire::background::{BackgroundEnd, Last, Queue};
 use crate::wire::stored::{Overview, Status};
 use crate::wire::{SourceKind, Verdict};
 use std::path::Path;
@@ -42,16 +42,16 @@ pub(super) fn run(context: &Context) -> Result<ExitStatus> {
     screen::with(context, |screen| work(context, screen, found))
 }
 
-fn work(context: &Context, screen: &mut Screen, found: Surroundings) -> Result<ExitStatus> {
-    let mut state = State::new(found, screen.size());
+fn work(context: &Context, screen: &mut Screen, found: MenuSituation) -> Result<ExitStatus> {
+    let mut state = MenuState::new(found, screen.size());
     loop {
         screen.show(view::draw(&state, screen.theme));
         let mut inputs = match screen.next() {
-            Event::Typed(Typed::Key(key)) => vec![Input::Key(key)],
+            Event::Typed(Typed::Key(key)) => vec![MenuEvent::Key(key)],
             Event::Typed(Typed::Paste(_)) => Vec::new(),
-            Event::Resized => vec![Input::Resize(screen.size())],
-            Event::Suspend => vec![Input::Key(Key::Ctrl('z'))],
-            Event::Continued => vec![Input::Key(Key::Ctrl('l'))],
+            Event::Resized => vec![MenuEvent::Resize(screen.size())],
+            Event::Suspend => vec![MenuEvent::Key(KeyPress::Ctrl('z'))],
+            Event::Continued => vec![MenuEvent::Key(KeyPress::Ctrl('l'))],
             Event::Ended(ended) => return Ok(ended.exit()),
         };
         while let Some(input) = inputs.pop() {
@@ -59,47 +59,47 @@ fn work(context: &Context, screen: &mut Screen, found: Surroundings) -> Result<E
             state = next;
             for effect in effects {
                 match effect {
-                    Effect::Quit(leave) => return Ok(screen::exit(leave)),
-                    Effect::Suspend => screen.suspend()?,
-                    Effect::Redraw => screen.forget(),
-                    Effect::Look => inputs.push(Input::Found(Box::new(look(context)), None)),
-                    Effect::Pulls(remote) => inputs.push(pulls(context, screen, remote)?),
-                    Effect::Run(words, topic) => {
+                    MenuEffect::Quit(leave) => return Ok(screen::exit(leave)),
+                    MenuEffect::Suspend => screen.suspend()?,
+                    MenuEffect::Redraw => screen.forget(),
+                    MenuEffect::Look => inputs.push(MenuEvent::Found(Box::new(look(context)), None)),
+                    MenuEffect::Pulls(remote) => inputs.push(pulls(context, screen, remote)?),
+                    MenuEffect::Run(words, topic) => {
                         if let Err(ended) = screen.command(&words)? {
                             return Ok(ended.exit());
                         }
-                        inputs.push(Input::Found(Box::new(look(context)), Some(topic)));
+                        inputs.push(MenuEvent::Found(Box::new(look(context)), Some(topic)));
                     }
                 }
-                inputs.push(Input::Resize(screen.size()));
+                inputs.push(MenuEvent::Resize(screen.size()));
             }
         }
     }
 }
 
 /// Asks the forge of a remote for its open pull requests. Ctrl-C ends the request.
-fn pulls(context: &Context, screen: &mut Screen, remote: String) -> Result<Input> {
+fn pulls(context: &Context, screen: &mut Screen, remote: String) -> Result<MenuEvent> {
     let stop = Stop::default();
     let title = format!("{} pr list --remote {}", crate::NAME, crate::shell::quoted(&remote));
-    let ask = || signals::heard(&stop, || pr::open_pulls(context, Some(&remote), &stop));
-    Ok(match screen.aside(&title, ask)? {
+    let listed = screen.aside(&title, || signals::heard(&stop, || pr::open_pulls(context, Some(&remote), &stop)))?;
+    Ok(match listed {
         Err(e) => {
             let hints: Vec<String> = e.hints.iter().map(|h| format!(" ({h})")).collect();
-            Input::Problem(format!("{}{}", e.on_one_line(), hints.concat()))
+            MenuEvent::Problem(format!("{}{}", e.on_one_line(), hints.concat()))
         }
-        Ok((_, listed, _)) => Input::Pulls { remote, all: listed.into_iter().map(pull).collect() },
+        Ok((_, listed, _)) => MenuEvent::Pulls { remote, all: listed.into_iter().map(pull).collect() },
     })
 }
 
-fn pull(listed: Listed) -> Pull {
-    let Listed { number, title, author, is_draft, head, base, .. } = listed;
+fn pull(listed: ListedPull) -> Pull {
+    let ListedPull { number, title, author, is_draft, head, base, .. } = listed;
     Pull { number, title, author, is_draft, head, base }
 }
 
 /// Reads the state of the repository without network access. Unreadable parts are omitted, with the reason.
-fn look(context: &Context) -> Surroundings {
+fn look(context: &Context) -> MenuSituation {
     let folder = context.dir.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut out = Surroundings { folder, ..Surroundings::default() };
+    let mut out = MenuSituation { folder, ..MenuSituation::default() };
     let repo = match Repo::find(&context.dir, &context.env) {
         Ok(Some(repo)) if repo.worktree().is_some() => repo,
         Ok(Some(_)) => {
@@ -129,8 +129,7 @@ fn look(context: &Context) -> Surroundings {
 
 /// Returns the state of the unfinished reviews after commits.
 fn background(queue: Queue) -> Background {
-    let is_failure = |l: &Last| matches!(l.ending, Ending::Failed | Ending::TimedOut | Ending::Abandoned);
-    let failed = queue.last.filter(is_failure).map(|l| {
+    let failed = queue.last.filter(has_failed).map(|l| {
         let why = l.note.unwrap_or_else(|| l.ending.name().to_owned());
         (l.commit, why)
     });
@@ -139,6 +138,11 @@ fn background(queue: Queue) -> Background {
         waiting: queue.waiting.map(|w| (w.order.commit, w.held)),
         failed,
     }
+}
+
+/// Returns true if a review ended without a result.
+fn has_failed(last: &Last) -> bool {
+    matches!(last.ending, BackgroundEnd::Failed | BackgroundEnd::TimedOut | BackgroundEnd::Abandoned)
 }
 
 /// Returns the changes in the repository, and its setup.
@@ -164,8 +168,10 @@ fn changes(repo: &Repo) -> Result<Repository> {
 }
 
 fn has_hook(folder: &Path) -> bool {
-    let is_own = |name: &str| std::fs::read(folder.join(name)).is_ok_and(|hook| shim::version(&hook).is_some());
-    is_own("pre-commit") || is_own("pre-push")
+    ["pre-commit", "pre-push"].iter().any(|name| {
+        let hook = std::fs::read(folder.join(name));
+        hook.is_ok_and(|hook| shim::version(&hook).is_some())
+    })
 }
 
 /// Adds the stored reviews.
@@ -175,10 +181,14 @@ fn stored(context: &Context, repo: &Repo, found: &mut Repository) -> Result<()> 
     let mut sessions = store.list(MOST_SEARCHED)?.sessions.into_iter();
     let Some(newest) = sessions.next() else { return Ok(()) };
     found.latest = latest(context, repo, &place, &store, &newest)?;
-    let is_open = |s: &Overview| matches!(s.status, Status::InProgress | Status::NeedsChanges | Status::Incomplete);
-    let name = |s: Overview| Stored { id: s.review_id, label: s.label };
-    found.open = sessions.filter(is_open).map(name).take(MOST_OPEN).collect();
+    let open = sessions.filter(is_open).map(|s| Stored { id: s.review_id, label: s.label });
+    found.open = open.take(MOST_OPEN).collect();
     Ok(())
+}
+
+/// Returns true if a session is not completed.
+fn is_open(session: &Overview) -> bool {
+    matches!(session.status, Status::InProgress | Status::NeedsChanges | Status::Incomplete)
 }
 
 /// Returns the newest review with the decisions that apply to it.

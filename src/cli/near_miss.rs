@@ -3,7 +3,7 @@
 pub(super) mod grammar;
 
 use crate::shell::quoted;
-use grammar::{Grammar, Piece, Values};
+use grammar::{CliPiece, Grammar, Values};
 use std::path::{Component, Path};
 
 /// The sources of `review`, which users also write as top-level commands.
@@ -126,7 +126,7 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 /// Questions about the directory in which the program runs.
-pub(super) trait Surroundings {
+pub(super) trait DirectoryQueries {
     /// Returns the directory.
     fn dir(&self) -> &Path;
     /// Returns true if the path names a file.
@@ -151,7 +151,7 @@ pub(super) struct Meant {
 /// Finds suggestions for the arguments of a user.
 ///
 /// `args` are the arguments without the program's name, `refused` is the one that the parser rejected.
-pub(super) fn meant(grammar: &Grammar, args: &[String], refused: &str, around: &dyn Surroundings) -> Meant {
+pub(super) fn meant(grammar: &Grammar, args: &[String], refused: &str, around: &dyn DirectoryQueries) -> Meant {
     let flag = refused.split('=').next().unwrap_or(refused);
     let is_flag = flag.starts_with('-') && flag != "-";
     let owners = match is_flag {
@@ -161,7 +161,7 @@ pub(super) fn meant(grammar: &Grammar, args: &[String], refused: &str, around: &
     if is_flag && meaning(flag).is_none() {
         return Meant { owners, ..Meant::default() };
     }
-    let request = Request::of(grammar.pieces(args, foreign));
+    let request = CommandRequest::of(grammar.pieces(args, foreign));
     let commands: Vec<String> = request.commands(grammar, around);
     Meant { owners: if commands.is_empty() { owners } else { Vec::new() }, commands }
 }
@@ -179,7 +179,7 @@ fn foreign(flag: &str) -> Values {
 }
 
 /// A command line, split by the role of its parts.
-struct Request {
+struct CommandRequest {
     /// Options before the command.
     globals: Vec<String>,
     words: Vec<String>,
@@ -189,27 +189,27 @@ struct Request {
     options: Vec<(String, Vec<String>)>,
 }
 
-impl Request {
-    fn of(pieces: Vec<Piece>) -> Self {
+impl CommandRequest {
+    fn of(pieces: Vec<CliPiece>) -> Self {
         let mut request = Self { globals: Vec::new(), words: Vec::new(), flags: Vec::new(), options: Vec::new() };
         for piece in pieces {
             match piece {
-                Piece::Word(word) => request.words.push(word),
-                Piece::Option { name, value, .. } if meaning(&name).is_some() => request.flags.push((name, value)),
-                Piece::Option { written, .. } if request.words.is_empty() => request.globals.extend(written),
-                Piece::Option { name, written, .. } => request.options.push((name, written)),
+                CliPiece::Word(word) => request.words.push(word),
+                CliPiece::Option { name, value, .. } if meaning(&name).is_some() => request.flags.push((name, value)),
+                CliPiece::Option { written, .. } if request.words.is_empty() => request.globals.extend(written),
+                CliPiece::Option { name, written, .. } => request.options.push((name, written)),
             }
         }
         request
     }
 
-    fn commands(&self, grammar: &Grammar, around: &dyn Surroundings) -> Vec<String> {
+    fn commands(&self, grammar: &Grammar, around: &dyn DirectoryQueries) -> Vec<String> {
         let words: Vec<&str> = self.words.iter().map(String::as_str).collect();
         match words[..] {
-            [] => self.reviews(self.sources(&[], around)),
+            [] => self.reviews(&self.sources(&[], around)),
             ["review", source, ref rest @ ..] if is_source(source) => self.of_named(grammar, source, rest, around),
-            ["review", ref rest @ ..] => self.reviews(self.sources(rest, around)),
-            ["pr", number, ..] if of_pull(number).is_some() => self.reviews(self.sources(&[number], around)),
+            ["review", ref rest @ ..] => self.reviews(&self.sources(rest, around)),
+            ["pr", number, ..] if of_pull(number).is_some() => self.reviews(&self.sources(&[number], around)),
             [command, word, ref rest @ ..] if SUBCOMMANDS.contains(&command) => {
                 let found = OF_SUBCOMMANDS.iter().find(|(name, other, _)| (*name, *other) == (command, word));
                 found.map(|(_, _, ours)| self.line(ours, rest)).into_iter().collect()
@@ -221,10 +221,10 @@ impl Request {
                 Some((_, ["review"])) => match rest {
                     [] if self.flags.is_empty() => vec![self.line(&["review"], &[])],
                     [source, rest @ ..] if is_source(source) => self.of_named(grammar, source, rest, around),
-                    _ => self.reviews(self.sources(rest, around)),
+                    _ => self.reviews(&self.sources(rest, around)),
                 },
                 Some((_, ours)) => vec![self.line(ours, rest)],
-                None => self.reviews(self.sources(&words, around)),
+                None => self.reviews(&self.sources(&words, around)),
             },
         }
     }
@@ -236,7 +236,7 @@ impl Request {
 
     /// Returns commands for a source with its arguments and the words after them: paths limit the review, other flags
     /// select another source.
-    fn of_named(&self, grammar: &Grammar, source: &str, rest: &[&str], around: &dyn Surroundings) -> Vec<String> {
+    fn of_named(&self, grammar: &Grammar, source: &str, rest: &[&str], around: &dyn DirectoryQueries) -> Vec<String> {
         let own = match source {
             "commit" | "pr" | "patch" | "branch" => 1,
             "code" => rest.len(),
@@ -260,7 +260,7 @@ impl Request {
     }
 
     /// Returns the sources that the flags and words mean, best first.
-    fn sources(&self, words: &[&str], around: &dyn Surroundings) -> Vec<Vec<String>> {
+    fn sources(&self, words: &[&str], around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
         let mut bases = Vec::new();
         let mut named: Vec<(&str, Option<&str>)> = Vec::new();
         for (flag, value) in &self.flags {
@@ -313,12 +313,14 @@ impl Request {
         line
     }
 
-    fn reviews(&self, sources: Vec<Vec<String>>) -> Vec<String> {
-        let line = |source: Vec<String>| {
-            let words: Vec<&str> = source.iter().map(String::as_str).collect();
-            self.line(&["review"], &words)
-        };
-        sources.into_iter().map(line).collect()
+    fn reviews(&self, sources: &[Vec<String>]) -> Vec<String> {
+        sources.iter().map(|source| self.review(source)).collect()
+    }
+
+    /// Returns the command that reviews a source.
+    fn review(&self, source: &[String]) -> String {
+        let words: Vec<&str> = source.iter().map(String::as_str).collect();
+        self.line(&["review"], &words)
     }
 }
 
@@ -331,7 +333,7 @@ fn source(words: &[&[&str]], globs: &[String]) -> Vec<String> {
 }
 
 /// Returns the meaning of words in the position of a source of `review`.
-fn of_words(words: &[&str], around: &dyn Surroundings) -> Vec<Vec<String>> {
+fn of_words(words: &[&str], around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
     match words {
         [] => Vec::new(),
         [word] => of_word(word, around),
@@ -345,14 +347,15 @@ fn of_words(words: &[&str], around: &dyn Surroundings) -> Vec<Vec<String>> {
                 return vec![source(&[&["changes"]], &globs)];
             }
             let Some(globs) = globs(paths, around) else { return Vec::new() };
-            let with_globs = |found: Vec<String>| found.into_iter().chain(globs.iter().cloned()).collect();
-            of_word(first, around).into_iter().map(with_globs).collect()
+            let mut found = of_word(first, around);
+            found.iter_mut().for_each(|source| source.extend_from_slice(&globs));
+            found
         }
     }
 }
 
 /// Returns the meaning of a word in the position of a source of `review`.
-fn of_word(word: &str, around: &dyn Surroundings) -> Vec<Vec<String>> {
+fn of_word(word: &str, around: &dyn DirectoryQueries) -> Vec<Vec<String>> {
     let path = Path::new(word);
     let is_patch = path.extension().is_some_and(|e| e == "patch" || e == "diff");
     if word == "-" || is_patch && around.is_file(path) {
@@ -402,13 +405,13 @@ fn branch(base: &str, head: &str) -> Vec<String> {
 
 /// Returns the option that limits a review to files and directories; empty without paths, `None` if a word is
 /// neither, or if no pattern matches it alone.
-fn globs(paths: &[&str], around: &dyn Surroundings) -> Option<Vec<String>> {
+fn globs(paths: &[&str], around: &dyn DirectoryQueries) -> Option<Vec<String>> {
     let globs: Option<Vec<String>> = paths.iter().map(|path| glob(path, around)).collect();
     let option = (!paths.is_empty()).then(|| "--files".to_owned());
     Some(option.into_iter().chain(globs?).collect())
 }
 
-fn glob(word: &str, around: &dyn Surroundings) -> Option<String> {
+fn glob(word: &str, around: &dyn DirectoryQueries) -> Option<String> {
     let path = Path::new(word);
     let is_dir = around.is_dir(path);
     if !is_dir && !around.is_file(path) || word.contains(['*', '?', '[', ']', '{', '}', '\\', '!']) {
@@ -433,9 +436,9 @@ fn glob(word: &str, around: &dyn Surroundings) -> Option<String> {
 mod tests {
     use super::*;
 
-    struct Folder;
+    struct EmptyFolder;
 
-    impl Surroundings for Folder {
+    impl DirectoryQueries for EmptyFolder {
         fn dir(&self) -> &Path {
             Path::new("/repo")
         }
@@ -457,7 +460,7 @@ mod tests {
     fn found(line: &str, refused: &str) -> Meant {
         use clap::CommandFactory as _;
         let args: Vec<String> = line.split(' ').map(|a| a.replace('_', " ")).collect();
-        let mut found = meant(&Grammar::of(&crate::cli::Cli::command()), &args, refused, &Folder);
+        let mut found = meant(&Grammar::of(&crate::cli::Cli::command()), &args, refused, &EmptyFolder);
         for line in &mut found.commands {
             *line = line.trim_start_matches("claude-reviewer ").to_owned();
         }

@@ -38,12 +38,11 @@ pub(super) fn check(file: &Path, command: &str) -> Result<()> {
 /// # Errors
 /// Usage: the path exists. Incomplete: the file cannot be written.
 pub(super) fn write(file: &Path, patch: &[u8], command: &str) -> Result<()> {
-    let failed = |e: std::io::Error| match e.kind() {
+    let new = OpenOptions::new().write(true).create_new(true).open(file);
+    new.and_then(|mut new| new.write_all(patch)).map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists => exists(file, command),
         _ => Error::incomplete(format!("cannot write {}", file.display())).caused_by(&e),
-    };
-    let mut new = OpenOptions::new().write(true).create_new(true).open(file).map_err(failed)?;
-    new.write_all(patch).map_err(failed)
+    })
 }
 
 /// Saves a patch in the user's cache, readable only for the user, and returns its path; `None` if it cannot be saved.

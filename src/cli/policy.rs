@@ -6,7 +6,7 @@ use super::Context;
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
-use crate::policy::{self, File, Loaded, Pins, Policy, Problem, Project, Sources, import, schema};
+use crate::policy::{self, Loaded, Pins, Policy, PolicyFile, PolicyProblem, ProjectFile, Sources, import, schema};
 use crate::request::Overrides;
 use crate::rules::RuleSet;
 use crate::untrusted::Inert;
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 
 /// Show, check and convert the policy.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct PolicyArgs {
     #[command(subcommand)]
-    command: Command,
+    command: PolicyCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum PolicyCommand {
     /// Check the policy, and report every problem with its line
     Check {
         /// Check only this file [default: all files of the policy]
@@ -37,7 +37,7 @@ enum Command {
         origin: bool,
         /// Output format
         #[arg(long, value_enum, default_value = "human")]
-        format: Format,
+        format: PolicyFormat,
         /// Read the project's file from this commit, as gate mode does
         #[arg(long, value_name = "REV")]
         at: Option<String>,
@@ -81,7 +81,7 @@ enum Command {
 
 /// How a policy is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum PolicyFormat {
     /// One line for each value, with its full key
     Human,
     /// JSON with the structure of the policy file
@@ -99,16 +99,16 @@ enum TestFormat {
     Json,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &PolicyArgs) -> Result<ExitStatus> {
     match &args.command {
-        Command::Check { file, at } => check(context, file.as_deref(), at.as_deref()),
-        Command::Show { origin, format, at } => show(context, *origin, *format, at.as_deref()),
-        Command::Schema => print(&schema::text()),
-        Command::Import { file } => convert(context, file),
-        Command::Test { policy, limit, proposals, format } => {
+        PolicyCommand::Check { file, at } => check(context, file.as_deref(), at.as_deref()),
+        PolicyCommand::Show { origin, format, at } => show(context, *origin, *format, at.as_deref()),
+        PolicyCommand::Schema => print(&schema::text()),
+        PolicyCommand::Import { file } => convert(context, file),
+        PolicyCommand::Test { policy, limit, proposals, format } => {
             test::run(context, policy.as_deref(), (*limit, *proposals), *format)
         }
-        Command::Trust { remove, list } => match (remove, list) {
+        PolicyCommand::Trust { remove, list } => match (remove, list) {
             (true, _) => distrust(context),
             (_, true) => list_trusted(context),
             _ => trust(context),
@@ -117,16 +117,16 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
 }
 
 /// The policy files that apply here.
-pub(super) struct Files {
-    pub(super) user: Option<File>,
-    pub(super) project: Option<Project>,
+pub(super) struct PolicyFiles {
+    pub(super) user: Option<PolicyFile>,
+    pub(super) project: Option<ProjectFile>,
     /// The worktree; `None` outside a repository and in a bare one.
     top: Option<PathBuf>,
 }
 
-impl Files {
+impl PolicyFiles {
     pub(super) fn find(context: &Context, at: Option<&str>) -> Result<Self> {
-        let user = File::user(&context.env)?;
+        let user = PolicyFile::user(&context.env)?;
         let repo = Repo::open(&context.dir, &context.env);
         if let (Err(e), None, None) = (&repo, &context.global.config, at) {
             // Outside a repository only the user's file applies. The note prevents confusion with a project's policy.
@@ -134,7 +134,7 @@ impl Files {
         }
         let top = repo.as_ref().ok().and_then(|r| r.worktree().map(Path::to_owned));
         let project = match (&context.global.config, at, &top) {
-            (Some(path), None, _) => Some(Project::from_flag(path, &context.dir)?),
+            (Some(path), None, _) => Some(ProjectFile::from_flag(path, &context.dir)?),
             (Some(_), Some(_), _) => {
                 return Err(Error::usage("--config and --at cannot be used together"));
             }
@@ -145,20 +145,20 @@ impl Files {
                 let state = repo.state_of(id)?;
                 let mut reader = repo.reader();
                 match reader.read(&state, &path, policy::MAX_BYTES)? {
-                    Some(bytes) => Some(Project::at_base(id, bytes)),
+                    Some(bytes) => Some(ProjectFile::at_base(id, bytes)),
                     None if reader.mode(&state, &path)? == Some(FileMode::Symlink) => {
-                        return Err(Project::linked(&format!("{} at {}", policy::FILE_NAME, id.short())));
+                        return Err(ProjectFile::linked(&format!("{} at {}", policy::FILE_NAME, id.short())));
                     }
                     None => None,
                 }
             }
-            (None, None, Some(top)) => Project::in_worktree(top, top, &context.env)?,
+            (None, None, Some(top)) => ProjectFile::in_worktree(top, top, &context.env)?,
             (None, None, None) => None,
         };
         Ok(Self { user, project, top })
     }
 
-    fn check(&self, context: &Context) -> std::result::Result<Loaded, Vec<Problem>> {
+    fn check(&self, context: &Context) -> std::result::Result<Loaded, Vec<PolicyProblem>> {
         policy::check(&self.sources(context, &Overrides::default()))
     }
 
@@ -186,10 +186,10 @@ fn check(context: &Context, file: Option<&Path>, at: Option<&str>) -> Result<Exi
     let files = match file {
         // Check it as an untrusted project's file: the author sees the keys that need trust.
         Some(path) => {
-            let project = Project { trusted: false, ..Project::from_flag(path, &context.dir)? };
-            Files { user: None, project: Some(project), top: None }
+            let project = ProjectFile { trusted: false, ..ProjectFile::from_flag(path, &context.dir)? };
+            PolicyFiles { user: None, project: Some(project), top: None }
         }
-        None => Files::find(context, at)?,
+        None => PolicyFiles::find(context, at)?,
     };
     let loaded = match files.check(context) {
         Ok(loaded) => loaded,
@@ -225,21 +225,21 @@ fn unknown_rules(policy: &Policy, top: Option<&Path>) -> Result<()> {
     Ok(())
 }
 
-fn show(context: &Context, origin: bool, format: Format, at: Option<&str>) -> Result<ExitStatus> {
-    let files = Files::find(context, at)?;
+fn show(context: &Context, origin: bool, format: PolicyFormat, at: Option<&str>) -> Result<ExitStatus> {
+    let files = PolicyFiles::find(context, at)?;
     let Loaded { policy, notes } = files.load(context)?;
-    if format == Format::Human && !context.global.quiet {
+    if format == PolicyFormat::Human && !context.global.quiet {
         for note in &notes {
             eprint(&format!("note: {}", line(&note.text)));
         }
     }
     print(&match format {
-        Format::Human => {
+        PolicyFormat::Human => {
             let head = format!("# {}, hash {}\n", files.label(), policy.hash());
             head + &policy.to_text(origin)
         }
-        Format::Json => policy::show::json_text(&policy.to_json(origin)),
-        Format::Toml => policy.to_toml(origin),
+        PolicyFormat::Json => policy::show::json_text(&policy.to_json(origin)),
+        PolicyFormat::Toml => policy.to_toml(origin),
     })
 }
 
@@ -256,9 +256,9 @@ fn convert(context: &Context, path: &Path) -> Result<ExitStatus> {
         if bytes.len() as u64 == limit {
             return Err(Error::usage("standard input is larger than 1 MiB"));
         }
-        File { name: "standard input".to_owned(), bytes }
+        PolicyFile { name: "standard input".to_owned(), bytes }
     } else {
-        Project::from_flag(path, &context.dir)?.file
+        ProjectFile::from_flag(path, &context.dir)?.file
     };
     let imported = import::import(&file)?;
     for what in &imported.left_out {
@@ -269,7 +269,7 @@ fn convert(context: &Context, path: &Path) -> Result<ExitStatus> {
 
 fn trust(context: &Context) -> Result<ExitStatus> {
     let (pins, top) = pins(context)?;
-    let Some(project) = Project::in_worktree(&top, &top, &context.env)? else {
+    let Some(project) = ProjectFile::in_worktree(&top, &top, &context.env)? else {
         return Err(Error::usage(format!("{} not found in {}", policy::FILE_NAME, top.display())));
     };
     let values = policy::operator_values(&project)?;

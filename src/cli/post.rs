@@ -1,7 +1,7 @@
 //! `post`: publishes a stored review of a pull request, without asking models or rules again.
 
 use super::history::{find, print, store};
-use super::pr::{self, Part, Publication};
+use super::pr::{self, PostPart, Publication};
 use super::{Context, signals};
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::Origin;
@@ -25,7 +25,7 @@ use std::io::Write as _;
     findings are never posted, and their earlier comments are resolved. The commit status follows the verdict of the \
     review."
 )]
-pub(super) struct Args {
+pub(super) struct PostArgs {
     /// Stored review: an ID, `latest`, or `pr NUMBER` for the newest review of a pull request
     #[arg(value_name = "REVIEW_ID|pr NUMBER", num_args = 0..=2)]
     pub(super) target: Vec<String>,
@@ -44,13 +44,13 @@ pub(super) struct Args {
         value_enum,
         default_values = ["comments", "summary", "status"]
     )]
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<PostPart>,
     /// Remote of the forge, with `pr NUMBER` [default: origin]
     #[arg(long, value_name = "NAME")]
     pub(super) remote: Option<String>,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &PostArgs) -> Result<ExitStatus> {
     let stored = Stored::find(context, args)?;
     let (review, selection) = stored.selected(context, args)?;
     let whole = stored.session.request.asked.files.is_empty();
@@ -112,7 +112,7 @@ impl Stored {
     ///
     /// # Errors
     /// Usage: the review is not found, is not of a pull request, or its files were edited.
-    fn find(context: &Context, args: &Args) -> Result<Self> {
+    fn find(context: &Context, args: &PostArgs) -> Result<Self> {
         let name = match args.target.as_slice() {
             [] => "latest".to_owned(),
             [id] if id != "pr" && args.remote.is_none() => id.clone(),
@@ -138,7 +138,7 @@ impl Stored {
     }
 
     /// Returns the review of the last round, and the selection of findings to publish.
-    fn selected(&self, context: &Context, args: &Args) -> Result<(Review, Selection)> {
+    fn selected(&self, context: &Context, args: &PostArgs) -> Result<(Review, Selection)> {
         let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
         let repo = Repo::open(&context.dir, &context.env)?;
         let again = format!("review it again: {}", rounds::pull_command(&repo, &self.pull));
@@ -171,9 +171,10 @@ fn of_pull(context: &Context, number: &str, remote: Option<&str>) -> Result<Stri
             .hint("claude-reviewer pr list")
     })?;
     let (forge, project) = pr::project_of(context, remote)?;
-    let is_it = |pull: &PullName| pull.number == number && pull.forge == forge && pull.project == project;
     let id = match store(context)?.1 {
-        Some(store) => rounds::newest(&store, is_it)?,
+        Some(store) => rounds::newest(&store, |pull: &PullName| {
+            pull.number == number && pull.forge == forge && pull.project == project
+        })?,
         None => None,
     };
     let id = id.ok_or_else(|| {

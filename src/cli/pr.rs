@@ -1,15 +1,15 @@
 //! `pr`, `review pr` and `--post`: pull requests of forges.
 
 use super::Context;
-use super::policy::Files;
-use crate::ci::{self, Change, Event};
+use super::policy::PolicyFiles;
+use crate::ci::{self, Event, EventChange};
 use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
 use crate::forge::address::number_of;
-use crate::forge::lines::Lines;
+use crate::forge::lines::ShownLines;
 use crate::forge::publish::Parts;
-use crate::forge::{Forge, Hosts, Listed, Operator, Order, Posted, PullRequest, Site};
+use crate::forge::{Forge, Hosts, ListedPull, Operator, Posted, PublishRequest, PullRequest, Site};
 use crate::git::Repo;
 use crate::policy::{self, Policy, Sources};
 use crate::request::{Checkout, End, Ends, Fetching, Naming, OnBlock, Overrides, Source};
@@ -27,13 +27,13 @@ const MOST_OF_A_BRIEF: usize = 24 << 10;
 
 /// Pull requests of the forge that a remote is from.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct PrArgs {
     #[command(subcommand)]
-    command: Command,
+    command: PrCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum PrCommand {
     /// List the open pull requests
     List {
         /// Remote of the forge [default: origin]
@@ -41,13 +41,13 @@ enum Command {
         remote: Option<String>,
         /// Output format
         #[arg(long, value_enum, default_value = "human")]
-        format: Format,
+        format: PullsFormat,
     },
 }
 
 /// How a list is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum PullsFormat {
     /// One line for each pull request
     Human,
     /// Versioned JSON
@@ -56,7 +56,7 @@ enum Format {
 
 /// A part of a review that can be published.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum Part {
+pub(super) enum PostPart {
     /// Comments on changed lines
     Comments,
     /// One summary comment, updated by each run
@@ -66,7 +66,7 @@ pub(super) enum Part {
 }
 
 /// A pull request at a forge.
-pub(super) struct Found {
+pub(super) struct FoundPull {
     forge: Forge,
     pull: PullRequest,
     /// Name of a remote, or an address.
@@ -74,18 +74,18 @@ pub(super) struct Found {
 }
 
 /// The forges that the command line can reach.
-struct Desk<'a> {
+struct ForgeDesk<'a> {
     context: &'a Context,
     repo: Repo,
     policy: Policy,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
-    let Command::List { remote, format } = &args.command;
+pub(super) fn run(context: &Context, args: &PrArgs) -> Result<ExitStatus> {
+    let PrCommand::List { remote, format } = &args.command;
     let (forge, pulls, more) = open_pulls(context, remote.as_deref(), &Stop::default())?;
     let mut text = String::new();
     match format {
-        Format::Json => {
+        PullsFormat::Json => {
             let pulls = pulls.iter().map(|p| Pull {
                 number: p.number,
                 title: p.title.clone(),
@@ -106,7 +106,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
             text = serde_json::to_string_pretty(&list).map_err(|_| Error::incomplete("the list cannot be written"))?;
             text.push('\n');
         }
-        Format::Human => {
+        PullsFormat::Human => {
             let stored = stored(context, forge.site());
             pulls.iter().for_each(|p| text.push_str(&listed(p, &stored)));
             if pulls.is_empty() {
@@ -115,8 +115,8 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
             if more {
                 text.push_str(&format!("and more: the newest {} are shown\n", pulls.len()));
             }
-            let is_new = |p: &&Listed| stored.iter().all(|(number, _)| *number != p.number);
-            if let Some(p) = pulls.iter().find(is_new).or(pulls.first()).filter(|_| !context.global.quiet) {
+            let new = pulls.iter().find(|p| stored.iter().all(|(number, _)| *number != p.number));
+            if let Some(p) = new.or(pulls.first()).filter(|_| !context.global.quiet) {
                 let of = remote.as_ref().map(|name| format!(" --remote {name}")).unwrap_or_default();
                 text.push_str(&Inert::new(format!("next: claude-reviewer review pr {}{of}", p.number)).to_string());
                 text.push('\n');
@@ -149,7 +149,7 @@ fn stored(context: &Context, site: &Site) -> Vec<(u64, String)> {
 }
 
 /// Returns the lines about a pull request of a list.
-fn listed(p: &Listed, stored: &[(u64, String)]) -> String {
+fn listed(p: &ListedPull, stored: &[(u64, String)]) -> String {
     let draft = if p.is_draft { " (draft)" } else { "" };
     let (title, author) = (Inert::new(&p.title), Inert::new(&p.author));
     let (head, base) = (Inert::new(&p.head), Inert::new(&p.base));
@@ -164,8 +164,12 @@ fn listed(p: &Listed, stored: &[(u64, String)]) -> String {
 ///
 /// # Errors
 /// Errors of [`find`].
-pub(super) fn open_pulls(context: &Context, remote: Option<&str>, stop: &Stop) -> Result<(Forge, Vec<Listed>, bool)> {
-    let desk = Desk::open(context)?;
+pub(super) fn open_pulls(
+    context: &Context,
+    remote: Option<&str>,
+    stop: &Stop,
+) -> Result<(Forge, Vec<ListedPull>, bool)> {
+    let desk = ForgeDesk::open(context)?;
     let hosts = desk.hosts()?;
     let (_, site) = desk.site(&hosts, remote)?;
     let forge = Forge::open(site, &hosts, &desk.operator())?;
@@ -178,8 +182,8 @@ pub(super) fn open_pulls(context: &Context, remote: Option<&str>, stop: &Stop) -
 /// # Errors
 ///
 /// Usage: no known forge can have it. Errors of [`Forge::read`].
-pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &Stop) -> Result<Found> {
-    let desk = Desk::open(context)?;
+pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &Stop) -> Result<FoundPull> {
+    let desk = ForgeDesk::open(context)?;
     let hosts = desk.hosts()?;
     let (site, number, remote) = match number_of(pull) {
         Some(number) => {
@@ -201,7 +205,7 @@ pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &S
     };
     let forge = Forge::open(site, &hosts, &desk.operator())?;
     let pull = forge.read(number, stop)?;
-    Ok(Found { forge, pull, remote })
+    Ok(FoundPull { forge, pull, remote })
 }
 
 /// Finds the pull request of a CI job, to publish to; `None` if the job has none.
@@ -210,7 +214,7 @@ pub(super) fn find(context: &Context, pull: &str, remote: Option<&str>, stop: &S
 ///
 /// Errors of [`find`]. The event cannot be read. Usage: the target branch of the request has changed, so the review
 /// does not apply to it.
-pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<Found>> {
+pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<FoundPull>> {
     let Some(Event { number: Some(number), target, .. }) = ci::detect(&context.env)? else { return Ok(None) };
     let found = find(context, &number.to_string(), None, stop)?;
     match target {
@@ -229,17 +233,17 @@ pub(super) fn of_event(context: &Context, stop: &Stop) -> Result<Option<Found>> 
 /// # Errors
 ///
 /// Errors of [`find`]. Usage: no open request has the commit as its head.
-pub(super) fn of_fork(context: &Context, stop: &Stop) -> Result<Option<Found>> {
+pub(super) fn of_fork(context: &Context, stop: &Stop) -> Result<Option<FoundPull>> {
     if !context.env.is_ci() {
         return Ok(None);
     }
-    let Some(Event { fork_head: Some(head), change: Change::Between { head: End::Id { id, .. }, .. }, .. }) =
+    let Some(Event { fork_head: Some(head), change: EventChange::Between { head: End::Id { id, .. }, .. }, .. }) =
         ci::detect(&context.env)?
     else {
         return Ok(None);
     };
     let Some(id) = ObjectId::from_hex(&id) else { return Ok(None) };
-    let desk = Desk::open(context)?;
+    let desk = ForgeDesk::open(context)?;
     let hosts = desk.hosts()?;
     let (remote, site) = desk.site(&hosts, None)?;
     let forge = Forge::open(site, &hosts, &desk.operator())?;
@@ -251,13 +255,13 @@ pub(super) fn of_fork(context: &Context, stop: &Stop) -> Result<Option<Found>> {
     if pull.head.id != id {
         return Err(Error::usage(format!("pull request #{number} has moved on from {}", id.short())));
     }
-    Ok(Some(Found { forge, pull, remote }))
+    Ok(Some(FoundPull { forge, pull, remote }))
 }
 
-impl Desk<'_> {
-    fn open(context: &Context) -> Result<Desk<'_>> {
+impl ForgeDesk<'_> {
+    fn open(context: &Context) -> Result<ForgeDesk<'_>> {
         let repo = Repo::open(&context.dir, &context.env)?;
-        let files = Files::find(context, None)?;
+        let files = PolicyFiles::find(context, None)?;
         let overrides = Overrides::default();
         let sources = Sources {
             user: files.user.as_ref(),
@@ -267,7 +271,7 @@ impl Desk<'_> {
             overrides: &overrides,
         };
         let policy = policy::load(&sources)?.policy;
-        Ok(Desk { context, repo, policy })
+        Ok(ForgeDesk { context, repo, policy })
     }
 
     fn operator(&self) -> Operator<'_> {
@@ -313,8 +317,8 @@ impl Desk<'_> {
     /// Returns the remote of a project, or the project's address if no remote belongs to it.
     fn remote_of(&self, hosts: &Hosts, site: &Site) -> String {
         let names = self.repo.remotes();
-        let is_of = |name: &&String| self.site_of(hosts, name).is_some_and(|s| s == *site);
-        names.iter().find(is_of).cloned().unwrap_or_else(|| site.clone_url())
+        let remote = names.into_iter().find(|name| self.site_of(hosts, name).is_some_and(|s| s == *site));
+        remote.unwrap_or_else(|| site.clone_url())
     }
 }
 
@@ -323,11 +327,11 @@ impl Desk<'_> {
 /// # Errors
 /// Usage: no remote belongs to its project. Errors of [`Forge::open`].
 pub(super) fn forge_of(context: &Context, pull: &PullName) -> Result<Forge> {
-    let desk = Desk::open(context)?;
+    let desk = ForgeDesk::open(context)?;
     let hosts = desk.hosts()?;
-    let is_its = |site: &Site| site.host.name() == pull.forge && site.project.to_string() == pull.project;
     let remotes = desk.repo.remotes();
-    let site = remotes.iter().filter_map(|name| desk.site_of(&hosts, name)).find(is_its);
+    let mut sites = remotes.iter().filter_map(|name| desk.site_of(&hosts, name));
+    let site = sites.find(|site| site.host.name() == pull.forge && site.project.to_string() == pull.project);
     let site = site.ok_or_else(|| {
         Error::usage(format!("no remote is of the project {} at {}", pull.project, pull.forge))
             .hint("git remote add NAME ADDRESS")
@@ -340,12 +344,12 @@ pub(super) fn forge_of(context: &Context, pull: &PullName) -> Result<Forge> {
 /// # Errors
 /// Same as [`find`].
 pub(super) fn project_of(context: &Context, remote: Option<&str>) -> Result<(String, String)> {
-    let desk = Desk::open(context)?;
+    let desk = ForgeDesk::open(context)?;
     let (_, site) = desk.site(&desk.hosts()?, remote)?;
     Ok((site.host.name(), site.project.to_string()))
 }
 
-impl Found {
+impl FoundPull {
     /// Returns the name by which reviews of the pull request are stored.
     pub(super) fn name(&self) -> PullName {
         let site = self.forge.site();
@@ -415,17 +419,17 @@ impl Found {
 pub(super) struct Publication<'a> {
     /// The review, with the change as text.
     pub(super) review: &'a Review,
-    pub(super) parts: &'a [Part],
+    pub(super) parts: &'a [PostPart],
     /// True if the whole change was reviewed, not a selection of files.
     pub(super) whole: bool,
     pub(super) selection: &'a Selection,
-    /// As in [`Order`].
+    /// As in [`PublishRequest`].
     pub(super) again: Option<&'a str>,
 }
 
 impl Publication<'_> {
     /// Publishes the review. Returns the messages about it, and the error if a part was not published.
-    pub(super) fn on(&self, found: &Found, stop: &Stop) -> (Vec<String>, Option<String>) {
+    pub(super) fn on(&self, found: &FoundPull, stop: &Stop) -> (Vec<String>, Option<String>) {
         let done = self.order(&found.pull.base.name, |order| found.forge.publish(found.pull.number, order, stop));
         match done {
             Ok(posted) if posted.failed.is_empty() => (said(&posted), None),
@@ -451,14 +455,16 @@ impl Publication<'_> {
     ///
     /// # Errors
     /// Incomplete: the change was not recorded. Errors of `give`.
-    pub(super) fn order<T>(&self, base: &str, give: impl FnOnce(&Order<'_>) -> Result<T>) -> Result<T> {
-        let lines = self.review.record.as_ref().map(|r| Lines::of(r).and(&self.review.unrecorded));
+    pub(super) fn order<T>(&self, base: &str, give: impl FnOnce(&PublishRequest<'_>) -> Result<T>) -> Result<T> {
+        let lines = self.review.record.as_ref().map(|r| ShownLines::of(r).and(&self.review.unrecorded));
         let lines = lines.ok_or_else(|| Error::incomplete("the change was not recorded"))?;
-        let named = |part: Part| self.parts.contains(&part);
-        let parts =
-            Parts { comments: named(Part::Comments), summary: named(Part::Summary), status: named(Part::Status) };
+        let parts = Parts {
+            comments: self.parts.contains(&PostPart::Comments),
+            summary: self.parts.contains(&PostPart::Summary),
+            status: self.parts.contains(&PostPart::Status),
+        };
         let Self { review, whole, selection, again, .. } = *self;
-        give(&Order { review, base, lines: &lines, parts, whole, selection, again })
+        give(&PublishRequest { review, base, lines: &lines, parts, whole, selection, again })
     }
 }
 

@@ -5,7 +5,7 @@ mod event;
 mod output;
 mod pull;
 
-pub(super) use args::{Args, Verify, duration, usd};
+pub(super) use args::{ReviewArgs, Verify, duration, usd};
 
 use super::{ColorChoice, Context, background, pr, signals};
 use crate::env::Env;
@@ -14,23 +14,23 @@ use crate::forge::Issues;
 use crate::hooks::{self, Hook};
 use crate::progress;
 use crate::receipt::{self, Issued, Standing};
-use crate::report::{self, Format, Links, Style};
+use crate::report::{self, Links, ReportFormat, Style};
 use crate::request::{
     Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
 };
 use crate::review::{self, Review, World};
-use crate::rounds::response::Given;
+use crate::rounds::response::GivenResponse;
 use crate::rounds::{self, Ask, Done, Save};
 use crate::stop::Stop;
 use crate::untrusted::Inert;
 use crate::wire::stored::Action;
 use args::{DepthArg, OnIncompleteArg, Options, SourceArg};
 use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Use of receipts in place of model requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
+enum ReceiptUse {
     /// No receipt is read.
     Own,
     /// Models are asked if no receipt is valid.
@@ -39,17 +39,17 @@ enum Word {
     ReceiptOnly,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
-    guarded(context, args, if args.options.accept_receipt { Word::ReceiptFirst } else { Word::Own })
+pub(super) fn run(context: &Context, args: &ReviewArgs) -> Result<ExitStatus> {
+    guarded(context, args, if args.options.accept_receipt { ReceiptUse::ReceiptFirst } else { ReceiptUse::Own })
 }
 
 pub(super) fn verify(context: &Context, args: Verify) -> Result<ExitStatus> {
     let Verify { head, base, fetch, format, output, report, block_on, waive } = args;
     let options = Options { fetch, format, output, report, block_on, waive, ..Options::default() };
-    guarded(context, &Args { source: Some(SourceArg::Branch { head, base }), options }, Word::ReceiptOnly)
+    guarded(context, &ReviewArgs { source: Some(SourceArg::Branch { head, base }), options }, ReceiptUse::ReceiptOnly)
 }
 
-fn guarded(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
+fn guarded(context: &Context, args: &ReviewArgs, word: ReceiptUse) -> Result<ExitStatus> {
     let stop = Stop::default();
     let unwind = std::panic::AssertUnwindSafe(|| review(context, args, word, &stop));
     let result = std::panic::catch_unwind(unwind).unwrap_or_else(|_| {
@@ -65,7 +65,7 @@ fn guarded(context: &Context, args: &Args, word: Word) -> Result<ExitStatus> {
     result
 }
 
-fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<ExitStatus> {
+fn review(context: &Context, args: &ReviewArgs, word: ReceiptUse, stop: &Stop) -> Result<ExitStatus> {
     let o = &args.options;
     if args.source.is_none() && o.hook.is_some_and(|stage| stage.hook(&context.env) == Hook::PostCommit) {
         return Ok(background::after_commit(context));
@@ -99,10 +99,10 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
     };
     let via = request.hook.map_or("cli", Hook::name);
     let asked = request.clone();
-    if word != Word::Own {
+    if word != ReceiptUse::Own {
         let (mut review, standing) = in_world(context, stop, |world| receipt::verify(&asked, world))?;
         match standing {
-            Standing::Refused(reasons) if word == Word::ReceiptFirst => {
+            Standing::Refused(reasons) if word == ReceiptUse::ReceiptFirst => {
                 for why in reasons {
                     eprint_line(&format!("note: receipt: {}", Inert::new(why)));
                 }
@@ -118,10 +118,11 @@ fn review(context: &Context, args: &Args, word: Word, stop: &Stop) -> Result<Exi
         }
     }
     let running = background::before_push(context, &request);
-    let name = pull.as_ref().map(pr::Found::name);
+    let name = pull.as_ref().map(pr::FoundPull::name);
     let ask = Ask { request, follow_up, response, save, pull: name, via };
-    let amend = |review: &mut Review| pull::heed(context, o, pull.as_ref(), review, stop);
-    let mut done = in_world(context, stop, |world| rounds::review_with(&ask, world, amend))?;
+    let mut done = in_world(context, stop, |world| {
+        rounds::review_with(&ask, world, |review: &mut Review| pull::heed(context, o, pull.as_ref(), review, stop))
+    })?;
     background::after_push(running, &done.review);
     let is_heard =
         !done.review.rules_only || matches!(asked.source, Source::Ends(_)) || !o.post.is_empty() || o.receipt;
@@ -164,7 +165,7 @@ pub(super) fn in_world<T>(context: &Context, stop: &Stop, work: impl FnOnce(&Wor
 }
 
 /// Rejects a source that needs a forge if `--offline` is given.
-fn refuse_forges_offline(args: &Args) -> Result<()> {
+fn refuse_forges_offline(args: &ReviewArgs) -> Result<()> {
     let what = match &args.source {
         _ if !args.options.offline => return Ok(()),
         _ if !args.options.post.is_empty() => "--post publishes on a forge",
@@ -216,7 +217,7 @@ fn tell(context: &Context, done: &Done) {
 }
 
 /// Reads the response to the findings of the previous round.
-fn response(context: &Context, file: &Path) -> Result<Given> {
+fn response(context: &Context, file: &Path) -> Result<GivenResponse> {
     let name = file.display();
     let mut bytes = Vec::new();
     let limit = rounds::response::MOST as u64 + 1;
@@ -231,17 +232,16 @@ fn response(context: &Context, file: &Path) -> Result<Given> {
         }
     };
     read.map_err(|e| Error::usage(format!("cannot read response file {name}")).caused_by(&e))?;
-    Given::parse(&String::from_utf8_lossy(&bytes))
+    GivenResponse::parse(&String::from_utf8_lossy(&bytes))
 }
 
-fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<ReviewRequest> {
+fn request(context: &Context, args: &ReviewArgs, pull: Option<&pr::FoundPull>) -> Result<ReviewRequest> {
     let o = &args.options;
     let in_ci = context.env.is_ci() && matches!(args.source, None | Some(SourceArg::Branch { .. })) && o.hook.is_none();
     if !o.post.is_empty() && pull.is_none() && !in_ci {
         let error = Error::usage("--post needs a pull request");
         return Err(error.hint("claude-reviewer review pr NUMBER --post comments"));
     }
-    let input = |p: &PathBuf| if p.as_os_str() == "-" { Input::Stdin } else { Input::File(p.clone()) };
     let hook = o.hook.map(|stage| stage.hook(&context.env));
     let takes_fetch = matches!(args.source, None | Some(SourceArg::Branch { .. })) && hook.is_none();
     if o.fetch && !takes_fetch {
@@ -251,7 +251,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
     let mut named = |head: Option<&str>, base: Option<&str>, plain: Source| -> Result<Source> {
         let Some(mut named) = event::of(context, o, head, base)? else { return Ok(plain) };
         if let Some(found) = pull {
-            named = event::Named { source: found.source(&context.env), summary: Some(found.brief()) };
+            named = event::NamedChange { source: found.source(&context.env), summary: Some(found.brief()) };
         }
         by_author = named.summary;
         Ok(named.source)
@@ -279,7 +279,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
             }
             SourceArg::Changes { base } => Source::Changes { base: base.clone() },
             SourceArg::Patch { file } => Source::Patch(input(file)),
-            SourceArg::Code { files } => Source::Code(files.iter().map(input).collect()),
+            SourceArg::Code { files } => Source::Code(files.iter().map(|f| input(f)).collect()),
         },
     };
     let gate = match (o.gate, o.no_gate) {
@@ -287,7 +287,7 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
         (_, true) => false,
         _ => context.env.is_ci() || pull.is_some(),
     };
-    let naming = pull.map(pr::Found::naming);
+    let naming = pull.map(pr::FoundPull::naming);
     Ok(ReviewRequest {
         source,
         dir: context.dir.clone(),
@@ -321,13 +321,19 @@ fn request(context: &Context, args: &Args, pull: Option<&pr::Found>) -> Result<R
         cache: if o.no_cache { CacheUse::Refused } else { CacheUse::Allowed },
         debug_prompts: o.debug_prompts.as_ref().map(|f| context.dir.join(f)),
         // The HTML page contains the change, and a receipt covers it.
-        record: o.receipt || o.report.iter().map(|(format, _)| format).chain([&o.format]).any(|f| *f == Format::Html),
+        record: o.receipt
+            || o.report.iter().map(|(format, _)| format).chain([&o.format]).any(|f| *f == ReportFormat::Html),
         hook,
         is_audit: false,
         model_flags: model_flags(o),
         on_block: if o.exit_zero { OnBlock::ExitZero } else { OnBlock::Fail },
         store_of: None,
     })
+}
+
+/// Returns the input that a path names: standard input for `-`.
+fn input(path: &Path) -> Input {
+    if path.as_os_str() == "-" { Input::Stdin } else { Input::File(path.to_owned()) }
 }
 
 /// Returns the source of `review staged` and of a pre-commit hook: the index. In a CI job with an empty index, it is

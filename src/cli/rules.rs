@@ -4,7 +4,7 @@ mod eval;
 mod new;
 
 use super::Context;
-use super::policy::Files;
+use super::policy::PolicyFiles;
 use crate::error::{Error, ExitStatus, Result};
 use crate::finding::{Category, Severity};
 use crate::git::Repo;
@@ -19,15 +19,15 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `rules`.
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct RulesArgs {
     #[command(subcommand)]
-    command: Command,
+    command: RulesCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum RulesCommand {
     /// List built-in rules and team rules
-    List(List),
+    List(ListArgs),
     /// Explain a rule, with examples of bad and good code
     Explain {
         /// Rule ID, as in findings
@@ -54,14 +54,14 @@ enum Command {
         path: PathBuf,
     },
     /// Measure the built-in rules on labelled cases
-    Eval(eval::Args),
+    Eval(eval::EvalArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct List {
+struct ListArgs {
     /// Output format
     #[arg(long, default_value = "human")]
-    format: Format,
+    format: RulesFormat,
     /// Only rules for this language
     #[arg(long, value_name = "LANGUAGE")]
     language: Option<String>,
@@ -71,7 +71,7 @@ struct List {
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum Format {
+enum RulesFormat {
     /// Table
     Human,
     /// Versioned JSON
@@ -88,16 +88,16 @@ enum ExplainFormat {
     Toml,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &RulesArgs) -> Result<ExitStatus> {
     match &args.command {
-        Command::List(list) => print(&listed(context, list)?).map(|()| ExitStatus::Pass),
-        Command::Explain { id, format } => print(&explain(context, id, *format)?).map(|()| ExitStatus::Pass),
-        Command::New { id, folder, structural } => {
+        RulesCommand::List(list) => print(&listed(context, list)?).map(|()| ExitStatus::Pass),
+        RulesCommand::Explain { id, format } => print(&explain(context, id, *format)?).map(|()| ExitStatus::Pass),
+        RulesCommand::New { id, folder, structural } => {
             let template = if *structural { new::Template::Structural } else { new::Template::Pattern };
             print(&new::write(context, id, folder.as_deref(), template)?).map(|()| ExitStatus::Pass)
         }
-        Command::Eval(args) => eval::run(&context.dir, args),
-        Command::Test { path } => test(&context.dir.join(path), path),
+        RulesCommand::Eval(args) => eval::run(&context.dir, args),
+        RulesCommand::Test { path } => test(&context.dir.join(path), path),
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
 /// Usage: the policy or a rule file is invalid.
 fn active(context: &Context) -> Result<RuleSet> {
     let Ok(repo) = Repo::open(&context.dir, &context.env) else { return built_in() };
-    let policy = Files::find(context, None)?.load(context)?.policy;
+    let policy = PolicyFiles::find(context, None)?.load(context)?.policy;
     let files = review::team_rules(&policy, &repo)?;
     RuleSet::new(&policy.rules, &files)
 }
@@ -119,7 +119,7 @@ fn built_in() -> Result<RuleSet> {
     RuleSet::new(&RulesPolicy::default(), &[])
 }
 
-fn listed(context: &Context, list: &List) -> Result<String> {
+fn listed(context: &Context, list: &ListArgs) -> Result<String> {
     if let Some(l) = &list.language
         && !rules::languages().contains(&l.as_str())
     {
@@ -133,19 +133,21 @@ fn listed(context: &Context, list: &List) -> Result<String> {
             Error::usage(format!("unknown category {c:?}")).hint(format!("categories: {}", known.join(", ")))
         })?),
     };
-    let is_listed = |d: &Description<'_>| {
-        let applies = |l: &String| d.languages.is_empty() || d.languages.contains(&l.as_str());
-        category.is_none_or(|c| c == d.category) && list.language.as_ref().is_none_or(applies)
-    };
     let rules = active(context)?;
-    let found: Vec<_> = rules.descriptions().filter(is_listed).collect();
+    let found = rules.descriptions().filter(|d| category.is_none_or(|c| c == d.category));
+    let found: Vec<_> = found.filter(|d| list.language.as_deref().is_none_or(|l| applies_to(d, l))).collect();
     Ok(match list.format {
-        Format::Json => {
+        RulesFormat::Json => {
             let rules: Vec<_> = found.iter().map(as_json).collect();
             document(&json!({ "schema_version": 1, "rules": rules }))
         }
-        Format::Human => table(&found),
+        RulesFormat::Human => table(&found),
     })
+}
+
+/// Returns true if a rule checks files of a language.
+fn applies_to(d: &Description<'_>, language: &str) -> bool {
+    d.languages.is_empty() || d.languages.contains(&language)
 }
 
 /// Returns a JSON document in which control and invisible characters are escapes.
@@ -205,9 +207,8 @@ fn table(rules: &[Description<'_>]) -> String {
         out.push('\n');
     }
     let team = rules.iter().filter(|d| d.defined != RuleOrigin::BuiltIn).count();
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let own = if team > 0 { format!(" ({})", count(team, "team rule")) } else { String::new() };
-    let _ = writeln!(out, "{}{own}; for details: claude-reviewer rules explain ID", count(rules.len(), "rule"));
+    let own = if team > 0 { format!(" ({})", plural(team, "team rule")) } else { String::new() };
+    let _ = writeln!(out, "{}{own}; for details: claude-reviewer rules explain ID", plural(rules.len(), "rule"));
     out
 }
 
@@ -227,35 +228,26 @@ fn explained(d: &Description<'_>) -> String {
     let cwe = d.cwe.map_or(String::new(), |n| format!(", CWE-{n}"));
     let title = Inert::new(d.title);
     let mut out = format!("{} ({}, {}{cwe})\n{title}\n\n", d.id, d.severity, d.category);
-    let mut paragraph = |head: &str, text: &str, indent: &str| {
-        if !head.is_empty() {
-            let _ = writeln!(out, "{head}");
-        }
-        for line in text.trim_end().lines() {
-            let _ = writeln!(out, "{}", format!("{indent}{}", Inert::new(line)).trim_end());
-        }
-        out.push('\n');
-    };
-    paragraph("", &format!("{}.", d.message.trim_end_matches('.')), "");
+    indented(&mut out, &format!("{}.", d.message.trim_end_matches('.')), "");
     if let Some(why) = d.why {
-        paragraph("", why.trim(), "");
+        indented(&mut out, why.trim(), "");
     }
     let code = [("Bad:", &d.bad), ("Good:", &d.good)];
     for (head, text) in code {
         if let Some(text) = text {
-            paragraph(head, text, "    ");
+            paragraph(&mut out, head, text);
         }
     }
     if let Some(suggestion) = d.suggestion {
-        paragraph("Fix:", suggestion, "    ");
+        paragraph(&mut out, "Fix:", suggestion);
     }
-    paragraph("Scope:", &scope(d), "    ");
+    paragraph(&mut out, "Scope:", &scope(d));
     if let Some(origin) = origin(d) {
-        paragraph("Defined at:", &origin, "    ");
+        paragraph(&mut out, "Defined at:", &origin);
     }
     let links: Vec<String> = url(d).into_iter().chain(d.references.iter().map(|r| (*r).to_owned())).collect();
     if !links.is_empty() {
-        paragraph("References:", &links.join("\n"), "    ");
+        paragraph(&mut out, "References:", &links.join("\n"));
     }
     let id = d.id;
     let disable = format!("everywhere, in .claude-reviewer.toml:  [rules] disable = [\"{id}\"]");
@@ -266,26 +258,42 @@ fn explained(d: &Description<'_>) -> String {
             format!("in a comment on the line or above it:  claude-reviewer: ignore[{id}] reason\n{disable}")
         }
     };
-    paragraph("To suppress:", &ways, "    ");
+    paragraph(&mut out, "To suppress:", &ways);
     out.truncate(out.trim_end().len());
     out.push('\n');
     out
+}
+
+/// Writes a paragraph with a heading.
+fn paragraph(out: &mut String, head: &str, text: &str) {
+    let _ = writeln!(out, "{head}");
+    indented(out, text, "    ");
+}
+
+/// Writes the lines of a text, and an empty line.
+fn indented(out: &mut String, text: &str, indent: &str) {
+    for line in text.trim_end().lines() {
+        let _ = writeln!(out, "{}", format!("{indent}{}", Inert::new(line)).trim_end());
+    }
+    out.push('\n');
 }
 
 /// Describes the files and lines that the rule checks, one condition a line.
 fn scope(d: &Description<'_>) -> String {
     let languages = if d.languages.is_empty() { "all files".to_owned() } else { d.languages.join(", ") };
     let mut lines = vec![format!("added lines of {languages}")];
-    let mut more = |head: &str, list: &[&str]| {
+    let lists = [
+        ("only these paths:", &d.paths),
+        ("not in these paths:", &d.not_paths),
+        ("lower severity in these paths:", &d.weak_paths),
+        ("only in files that match all of:", &d.file_has),
+        ("not in files that match one of:", &d.file_lacks),
+    ];
+    for (head, list) in lists {
         if !list.is_empty() {
             lines.push(format!("{head} {}", list.join(", ")));
         }
-    };
-    more("only these paths:", &d.paths);
-    more("not in these paths:", &d.not_paths);
-    more("lower severity in these paths:", &d.weak_paths);
-    more("only in files that match all of:", &d.file_has);
-    more("not in files that match one of:", &d.file_lacks);
+    }
     if d.judges_origin {
         lines.push("a suggestion with low confidence if the origin of the value is unknown".to_owned());
     }
@@ -312,20 +320,23 @@ fn test(path: &Path, given: &Path) -> Result<ExitStatus> {
         let _ = writeln!(out, "{}", untrusted::plain(f));
     }
     let failed = report.failures.len();
-    let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let result = if failed == 0 { "ok".to_owned() } else { count(failed, "error") };
-    let _ = writeln!(out, "{}, {}: {result}", count(report.rules, "rule"), count(report.samples, "sample"));
+    let result = if failed == 0 { "ok".to_owned() } else { plural(failed, "error") };
+    let _ = writeln!(out, "{}, {}: {result}", plural(report.rules, "rule"), plural(report.samples, "sample"));
     print(&out)?;
     Ok(if failed == 0 { ExitStatus::Pass } else { ExitStatus::Block })
 }
 
+/// Returns a number with its noun: `1 rule`, `2 rules`.
+fn plural(n: usize, noun: &str) -> String {
+    format!("{n} {noun}{}", if n == 1 { "" } else { "s" })
+}
+
 /// Reads the rule files of a folder in the order of their names, or one file.
 fn read(path: &Path, given: &Path) -> Result<Vec<(String, String)>> {
-    let fail = |p: &Path, e: &std::io::Error| Error::usage(format!("cannot read {}", p.display())).caused_by(e);
     let mut files = Vec::new();
     if path.is_dir() {
-        for entry in std::fs::read_dir(path).map_err(|e| fail(given, &e))? {
-            let file = entry.map_err(|e| fail(given, &e))?.path();
+        for entry in std::fs::read_dir(path).map_err(|e| unreadable(given, &e))? {
+            let file = entry.map_err(|e| unreadable(given, &e))?.path();
             if file.extension().is_some_and(|e| e == "toml" || e == "yml" || e == "yaml") && file.is_file() {
                 files.push(file);
             }
@@ -337,10 +348,17 @@ fn read(path: &Path, given: &Path) -> Result<Vec<(String, String)>> {
     } else {
         files.push(path.to_owned());
     }
-    let name = |f: &Path| {
-        f.strip_prefix(path).ok().filter(|n| !n.as_os_str().is_empty()).unwrap_or(given).display().to_string()
-    };
-    files.iter().map(|f| Ok((name(f), std::fs::read_to_string(f).map_err(|e| fail(f, &e))?))).collect()
+    let read = files.iter().map(|f| {
+        let name = f.strip_prefix(path).ok().filter(|n| !n.as_os_str().is_empty()).unwrap_or(given);
+        let text = std::fs::read_to_string(f).map_err(|e| unreadable(f, &e))?;
+        Ok((name.display().to_string(), text))
+    });
+    read.collect()
+}
+
+/// Returns the error about a file or folder that cannot be read.
+fn unreadable(path: &Path, e: &std::io::Error) -> Error {
+    Error::usage(format!("cannot read {}", path.display())).caused_by(e)
 }
 
 /// Writes to stdout. A closed pipe is not an error.

@@ -309,10 +309,12 @@ mod tests {
         static AT_MESSAGE: AtomicUsize = AtomicUsize::new(0);
         let usual = take_hook();
         set_hook(Box::new(|_| AT_MESSAGE.store(RESTORED.load(Ordering::SeqCst), Ordering::SeqCst)));
-        let restore = || {
-            RESTORED.fetch_add(1, Ordering::SeqCst);
-        };
-        let done: Result<()> = guarded(restore, || panic!("a bug"));
+        let done: Result<()> = guarded(
+            || {
+                RESTORED.fetch_add(1, Ordering::SeqCst);
+            },
+            || panic!("a bug"),
+        );
         set_hook(usual);
         assert!(done.unwrap_err().message.contains("internal error"));
         assert!(AT_MESSAGE.load(Ordering::SeqCst) >= 1);

@@ -10,13 +10,13 @@ use std::path::PathBuf;
 #[command(after_help = "Speaks the Model Context Protocol over standard input and output, and exits with code 0 when \
     the client disconnects.\nIn an agent's configuration:\n  \
     {\"mcpServers\": {\"claude-reviewer\": {\"command\": \"claude-reviewer\", \"args\": [\"serve-mcp\"]}}}")]
-pub(super) struct Args {
+pub(super) struct ServeArgs {
     /// Restrict requests to this folder [default: the repository of the current folder]
     #[arg(long, value_name = "DIR")]
     root: Option<PathBuf>,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &ServeArgs) -> Result<ExitStatus> {
     mcp::serve(Serve {
         root: args.root.clone(),
         dir: context.dir.clone(),

@@ -1,14 +1,14 @@
 //! `status`: reviews in the background, for people and for programs.
 
 use super::Context;
-use super::policy::Files;
+use super::policy::PolicyFiles;
 use crate::background::{self, Station, Stopped, Today, View};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::hooks::{Hook, install};
 use crate::policy::{Policy, PostCommit};
 use crate::untrusted::Inert;
-use crate::wire::background::{Cost, Ending, Last, Running, Status, VERSION, Waiting};
+use crate::wire::background::{BackgroundEnd, BackgroundStatus, Cost, Last, Running, VERSION, Waiting};
 use std::io::{ErrorKind, Write as _};
 
 /// Digits of a commit ID.
@@ -17,10 +17,10 @@ const SHORT: usize = 12;
 /// Arguments of `status`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Background reviews start after a commit if [hooks] post_commit = \"background\".")]
-pub(super) struct Args {
+pub(super) struct StatusArgs {
     /// Output format
     #[arg(long, value_enum, default_value = "human")]
-    format: Format,
+    format: StatusFormat,
     /// Stop the review that runs, and drop the commits that wait
     #[arg(long, conflicts_with = "start")]
     stop: bool,
@@ -31,16 +31,16 @@ pub(super) struct Args {
 
 /// How the status is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Format {
+enum StatusFormat {
     /// Text
     Human,
     /// Versioned JSON
     Json,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &StatusArgs) -> Result<ExitStatus> {
     let repo = Repo::open(&context.dir, &context.env)?;
-    let policy = Files::find(context, None)?.load(context)?.policy;
+    let policy = PolicyFiles::find(context, None)?.load(context)?.policy;
     // Its folder is created, so that the path of the log is right.
     let station = Station::open(&repo, &context.env)?;
     let mut done = Vec::new();
@@ -59,8 +59,8 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     let today = station.today(jiff::Timestamp::now())?;
     let status = status(&repo, &policy, view, today);
     let text = match args.format {
-        Format::Human => human(&status, &policy, &done, started.as_deref()),
-        Format::Json => status.to_text(),
+        StatusFormat::Human => human(&status, &policy, &done, started.as_deref()),
+        StatusFormat::Json => status.to_text(),
     };
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -71,9 +71,9 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
     }
 }
 
-fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> Status {
+fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> BackgroundStatus {
     let View { queue, log } = view;
-    Status {
+    BackgroundStatus {
         schema_version: VERSION,
         post_commit: policy.hooks.post_commit.name().to_owned(),
         is_hook_installed: repo.hooks().is_ok_and(|hooks| install::is_installed(&hooks.path, Hook::PostCommit)),
@@ -92,11 +92,11 @@ fn status(repo: &Repo, policy: &Policy, view: View, today: Today) -> Status {
 }
 
 /// Returns one line for each fact. `started` is the commit whose review was just started, and may not run yet.
-fn human(status: &Status, policy: &Policy, done: &[String], started: Option<&str>) -> String {
+fn human(status: &BackgroundStatus, policy: &Policy, done: &[String], started: Option<&str>) -> String {
     let mut lines: Vec<String> = done.to_vec();
     lines.push(format!("background reviews: {}", mode(status, policy)));
-    let is_starting = |w: &&Waiting| status.running.is_none() && started == Some(w.order.commit.as_str());
-    let starting = status.pending.as_ref().filter(is_starting);
+    let starting = status.pending.as_ref();
+    let starting = starting.filter(|w| status.running.is_none() && started == Some(w.order.commit.as_str()));
     lines.push(match (&status.running, starting) {
         (Some(running), _) => self::running(running),
         (None, Some(w)) => format!("running: commit {}, starting", short(&w.order.commit)),
@@ -114,7 +114,7 @@ fn human(status: &Status, policy: &Policy, done: &[String], started: Option<&str
     lines.iter().map(|line| format!("{}\n", Inert::new(line))).collect()
 }
 
-fn mode(status: &Status, policy: &Policy) -> String {
+fn mode(status: &BackgroundStatus, policy: &Policy) -> String {
     match policy.hooks.post_commit {
         PostCommit::Off => "off (hint: set [hooks] post_commit = \"background\" in your configuration)".to_owned(),
         // A hook manager may run the review; the state of earlier reviews shows that.
@@ -129,7 +129,7 @@ fn mode(status: &Status, policy: &Policy) -> String {
 }
 
 /// Returns true if no commit was ever queued.
-fn is_unused(status: &Status) -> bool {
+fn is_unused(status: &BackgroundStatus) -> bool {
     status.running.is_none() && status.pending.is_none() && status.last.is_none()
 }
 
@@ -157,7 +157,7 @@ fn last(last: &Last) -> String {
     let stored = last.review_id.as_ref().map_or_else(String::new, |id| format!(", stored as {id}"));
     let cost = last.cost_usd.filter(|usd| *usd > 0.0).map_or_else(String::new, |usd| format!(", {usd:.4} USD"));
     let note = last.note.as_ref().map_or_else(String::new, |note| format!(": {note}"));
-    let is_done = last.ending == Ending::Reviewed && last.review_id.is_some();
+    let is_done = last.ending == BackgroundEnd::Reviewed && last.review_id.is_some();
     let hint = match &last.review_id {
         Some(id) if is_done => format!(" (claude-reviewer history {id})"),
         _ => String::new(),

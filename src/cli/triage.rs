@@ -1,6 +1,6 @@
 //! `triage`: decisions on the findings of a stored review in a full-screen terminal program.
 
-use super::decide::Opened;
+use super::decide::OpenedReview;
 use super::history::{find, request};
 use super::screen::{self, Ended, Event, Screen};
 use super::{Context, Global, apply, editor};
@@ -10,11 +10,11 @@ use crate::finding::Decision;
 use crate::history::SessionId;
 use crate::process::{End, find_program};
 use crate::review::Record;
-use crate::rounds::decide::{Choice, Confirmation, Decided, Listed, confirm, decide, list, still_shared};
+use crate::rounds::decide::{ChosenDecision, Confirmation, Decided, confirm, decide, list, still_shared};
 use crate::rounds::{self, undo};
-use crate::triage::key::{Key, Typed};
-use crate::triage::state::{Effect, Input, Notice, Order, State, step};
-use crate::triage::{Item, Subject, view};
+use crate::triage::key::{KeyPress, Typed};
+use crate::triage::state::{DecisionOrder, Notice, TriageEffect, TriageEvent, TriageState, step};
+use crate::triage::{TriageItem, TriageSubject, view};
 use crate::wire::SourceKind;
 use std::path::{Component, Path};
 
@@ -30,7 +30,7 @@ const PULL: &str = "pull request #";
     after_help = "Each decision is stored at once. Press ? for the keys.\n\nOutside of a terminal, use: findings, accept, \
     reject, defer, confirm, apply."
 )]
-pub(super) struct Args {
+pub(super) struct TriageArgs {
     /// Stored review: an ID, `latest`, or `pr N` for the newest review of a pull request
     #[arg(value_name = "REVIEW_ID", num_args = 0..=2)]
     review: Vec<String>,
@@ -39,7 +39,7 @@ pub(super) struct Args {
     share: bool,
 }
 
-pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(context: &Context, args: &TriageArgs) -> Result<ExitStatus> {
     let words: Vec<&str> = args.review.iter().map(String::as_str).collect();
     let id = match words[..] {
         [] => named(context, "latest")?,
@@ -58,10 +58,10 @@ pub(super) fn run(context: &Context, args: &Args) -> Result<ExitStatus> {
             .hint(format!("decide: claude-reviewer accept F1 --session {id}, or reject, or defer"))
             .hint(format!("write a replacement: claude-reviewer apply F1 --session {id}")));
     }
-    let mut desk = Desk::open(context, id)?;
+    let mut desk = TriageDesk::open(context, id)?;
     let subject = desk.subject()?;
     let (exit, has_shared) = screen::with(context, |screen| {
-        let state = State::new(subject, screen.size()).sharing(args.share);
+        let state = TriageState::new(subject, screen.size()).sharing(args.share);
         desk.work(screen, state)
     })?;
     match exit {
@@ -95,33 +95,35 @@ pub(super) fn pull_of(kind: SourceKind, label: &str) -> Option<u64> {
 }
 
 /// A stored review that is being triaged.
-struct Desk<'a> {
+struct TriageDesk<'a> {
     context: &'a Context,
     id: SessionId,
-    opened: Opened,
+    opened: OpenedReview,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> TriageDesk<'a> {
     fn open(context: &'a Context, id: SessionId) -> Result<Self> {
-        Ok(Self { context, id, opened: Opened::new(context, &id.to_string())? })
+        Ok(Self { context, id, opened: OpenedReview::new(context, &id.to_string())? })
     }
 
     /// Returns the review in the form that triage shows.
-    fn subject(&self) -> Result<Subject> {
-        let Opened { session, store, .. } = &self.opened;
+    fn subject(&self) -> Result<TriageSubject> {
+        let OpenedReview { session, store, .. } = &self.opened;
         let last = session.rounds.last().map(|r| &r.review);
         let last = last.ok_or_else(|| Error::usage(format!("review {} has no round", self.id)))?;
         let number = u32::try_from(session.rounds.len()).unwrap_or(u32::MAX);
         let change = store.change(&self.id, number)?;
         let here = self.opened.here(self.context);
-        let item = |l: Listed| Item { finding: l.finding, entry: l.entry, proposal: l.proposal, is_applied: false };
-        Ok(Subject {
+        let listed = list(&here, session)?.into_iter();
+        let items =
+            listed.map(|l| TriageItem { finding: l.finding, entry: l.entry, proposal: l.proposal, is_applied: false });
+        Ok(TriageSubject {
             id: self.id.to_string(),
             label: session.request.label.clone(),
             pull: session.request.pull.as_ref().map(|pull| pull.number),
             round: last.round,
             verdict: last.verdict,
-            items: list(&here, session)?.into_iter().map(item).collect(),
+            items: items.collect(),
             // If the change cannot be read, triage shows the quotes of its findings.
             files: Record::read(&change).unwrap_or_default(),
             today: crate::review::today(here.now),
@@ -129,15 +131,15 @@ impl<'a> Desk<'a> {
     }
 
     /// Handles keys and effects until the user leaves. Returns the exit code, and whether decisions were shared.
-    fn work(&mut self, screen: &mut Screen, mut state: State) -> Result<(ExitStatus, bool)> {
+    fn work(&mut self, screen: &mut Screen, mut state: TriageState) -> Result<(ExitStatus, bool)> {
         loop {
             screen.show(view::draw(&state, screen.theme));
             let input = match screen.next() {
-                Event::Typed(Typed::Key(key)) => Input::Key(key),
-                Event::Typed(Typed::Paste(text)) => Input::Paste(text),
-                Event::Resized => Input::Resize(screen.size()),
-                Event::Suspend => Input::Key(Key::Ctrl('z')),
-                Event::Continued => Input::Key(Key::Ctrl('l')),
+                Event::Typed(Typed::Key(key)) => TriageEvent::Key(key),
+                Event::Typed(Typed::Paste(text)) => TriageEvent::Paste(text),
+                Event::Resized => TriageEvent::Resize(screen.size()),
+                Event::Suspend => TriageEvent::Key(KeyPress::Ctrl('z')),
+                Event::Continued => TriageEvent::Key(KeyPress::Ctrl('l')),
                 Event::Ended(ended) => return Ok((ended.exit(), state.has_shared())),
             };
             let mut inputs = vec![input];
@@ -155,56 +157,58 @@ impl<'a> Desk<'a> {
     }
 
     /// Performs an effect, and returns its result.
-    fn effect(&mut self, screen: &mut Screen, effect: Effect) -> Result<Next> {
+    fn effect(&mut self, screen: &mut Screen, effect: TriageEffect) -> Result<Next> {
         let done = match effect {
-            Effect::Quit(leave) => return Ok(Next::Leave(screen::exit(leave))),
-            Effect::Suspend => {
+            TriageEffect::Quit(leave) => return Ok(Next::Leave(screen::exit(leave))),
+            TriageEffect::Suspend => {
                 screen.suspend()?;
-                Ok(Input::Resize(screen.size()))
+                Ok(TriageEvent::Resize(screen.size()))
             }
-            Effect::Redraw => {
+            TriageEffect::Redraw => {
                 screen.forget();
-                Ok(Input::Resize(screen.size()))
+                Ok(TriageEvent::Resize(screen.size()))
             }
-            Effect::Decide(order) => self.decide(order),
-            Effect::Confirm { findings, is_shared } => self.confirm(&findings, is_shared),
-            Effect::Undo(held) => undo::restore(&self.opened.here(self.context), &held).map(|()| Input::Undone),
-            Effect::Apply(ids) => self.apply(ids),
-            Effect::Reload => self.reload(),
-            Effect::Edit { file, line } => return self.edit(screen, &file, line),
-            Effect::Run(words) => {
+            TriageEffect::Decide(order) => self.decide(order),
+            TriageEffect::Confirm { findings, is_shared } => self.confirm(&findings, is_shared),
+            TriageEffect::Undo(held) => {
+                undo::restore(&self.opened.here(self.context), &held).map(|()| TriageEvent::Undone)
+            }
+            TriageEffect::Apply(ids) => self.apply(ids),
+            TriageEffect::Reload => self.reload(),
+            TriageEffect::Edit { file, line } => return self.edit(screen, &file, line),
+            TriageEffect::Run(words) => {
                 if let Err(ended) = screen.command(&words)? {
                     return Ok(Next::Leave(ended.exit()));
                 }
                 return Ok(self.again(screen));
             }
         };
-        Ok(Next::Inputs(vec![done.unwrap_or_else(|e| Input::Notice(notice(&e)))]))
+        Ok(Next::Inputs(vec![done.unwrap_or_else(|e| TriageEvent::Notice(notice(&e)))]))
     }
 
     /// Reads the review again after another program had the terminal.
     fn again(&mut self, screen: &Screen) -> Next {
-        let loaded = self.reload().unwrap_or_else(|e| Input::Notice(notice(&e)));
+        let loaded = self.reload().unwrap_or_else(|e| TriageEvent::Notice(notice(&e)));
         // Inputs are taken from the end.
-        Next::Inputs(vec![loaded, Input::Resize(screen.size())])
+        Next::Inputs(vec![loaded, TriageEvent::Resize(screen.size())])
     }
 
-    fn decide(&self, order: Order) -> Result<Input> {
-        let Order { findings, decision, reason, until, is_shared } = order;
+    fn decide(&self, order: DecisionOrder) -> Result<TriageEvent> {
+        let DecisionOrder { findings, decision, reason, until, is_shared } = order;
         let here = self.opened.here(self.context);
         let before = undo::held(&here, findings.clone(), is_shared)?;
-        let choice = Choice { findings, decision, reason, until, owner: None, share: is_shared };
+        let choice = ChosenDecision { findings, decision, reason, until, owner: None, share: is_shared };
         let decided = decide(&here, &self.opened.session, &choice)?;
         let shared = self.shared_otherwise(&decided, is_shared);
-        Ok(Input::Decided { decided: by_fingerprint(decided), before, shared })
+        Ok(TriageEvent::Decided { decided: by_fingerprint(decided), before, shared })
     }
 
-    fn confirm(&self, findings: &[String], is_shared: bool) -> Result<Input> {
+    fn confirm(&self, findings: &[String], is_shared: bool) -> Result<TriageEvent> {
         let here = self.opened.here(self.context);
         let before = undo::held(&here, findings.to_vec(), is_shared)?;
         let decided = confirm(&here, &self.opened.session, findings, &Confirmation { owner: None, share: is_shared })?;
         let shared = self.shared_otherwise(&decided, is_shared);
-        Ok(Input::Decided { decided: by_fingerprint(decided), before, shared })
+        Ok(TriageEvent::Decided { decided: by_fingerprint(decided), before, shared })
     }
 
     /// Returns the findings on which the shared file has another decision. In a file with an error, no decision
@@ -217,18 +221,18 @@ impl<'a> Desk<'a> {
         overruled.unwrap_or_default().into_iter().map(|o| (o.id, o.shared.decision)).collect()
     }
 
-    fn apply(&self, ids: Vec<String>) -> Result<Input> {
+    fn apply(&self, ids: Vec<String>) -> Result<TriageEvent> {
         // Progress would be drawn over the screen.
         let global = Global { quiet: true, ..self.context.global.clone() };
         let context = Context { env: self.context.env.clone(), global, dir: self.context.dir.clone() };
         let (store, id, session) = find(&context, &self.id.to_string())?;
         let notes = apply::named(&context, (&store, id, &session), ids.clone())?;
-        Ok(Input::Applied { ids, notes })
+        Ok(TriageEvent::Applied { ids, notes })
     }
 
-    fn reload(&mut self) -> Result<Input> {
-        self.opened = Opened::new(self.context, &self.id.to_string())?;
-        Ok(Input::Loaded(Box::new(self.subject()?)))
+    fn reload(&mut self) -> Result<TriageEvent> {
+        self.opened = OpenedReview::new(self.context, &self.id.to_string())?;
+        Ok(TriageEvent::Loaded(Box::new(self.subject()?)))
     }
 
     /// Returns the hint about a file that is missing from the worktree.
@@ -276,13 +280,13 @@ impl<'a> Desk<'a> {
 /// Returns a notice about the editor.
 fn editor_notice(problem: String, hint: &str) -> Next {
     let notice = Notice { title: "Editor".to_owned(), lines: vec![problem], hints: vec![hint.to_owned()] };
-    Next::Inputs(vec![Input::Notice(notice)])
+    Next::Inputs(vec![TriageEvent::Notice(notice)])
 }
 
 /// The result of an effect.
 enum Next {
     /// Inputs, taken from the end.
-    Inputs(Vec<Input>),
+    Inputs(Vec<TriageEvent>),
     Leave(ExitStatus),
 }
 
@@ -296,7 +300,7 @@ fn is_inside(path: &Path) -> bool {
     path.components().all(|c| matches!(c, Component::Normal(_)))
 }
 
-fn by_fingerprint(decided: Vec<Decided>) -> Vec<(String, crate::disposition::Entry)> {
+fn by_fingerprint(decided: Vec<Decided>) -> Vec<(String, crate::disposition::DecisionEntry)> {
     decided.into_iter().map(|(finding, entry)| (finding.fingerprint, entry)).collect()
 }
 

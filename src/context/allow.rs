@@ -3,7 +3,7 @@
 //! The operator's token can often read more than the author of a change may see. The author must not choose what it
 //! reads: without a list of projects, only projects that the reviewed history of the base names are read.
 
-use super::reference::{Reference, Texts, references};
+use super::reference::{ChangeTexts, Reference, references};
 use std::collections::BTreeSet;
 
 /// The projects whose tickets, pages and issues may be read.
@@ -62,17 +62,16 @@ impl Allowed {
 
     /// Returns why a reference must not be read; `None` if it may be read.
     pub fn refuses(&self, reference: &Reference) -> Option<String> {
-        let hint = |what: &str| format!("{what} is not in [context] projects");
         match reference {
             Reference::Ticket(_) if self.has_pattern && !self.is_listed() => None,
             Reference::Ticket(key) => match project_of(key) {
                 Some(project) if self.has(project) => None,
                 Some(project) => Some(self.unknown(&format!("project {project}"))),
-                None => Some(hint(&format!("the project of {key}"))),
+                None => Some(not_listed(&format!("the project of {key}"))),
             },
             Reference::Issue { project: None, .. } => None,
             Reference::Issue { project: Some(project), .. } if self.lists(project) => None,
-            Reference::Issue { project: Some(project), .. } => Some(hint(project)),
+            Reference::Issue { project: Some(project), .. } => Some(not_listed(project)),
             Reference::Page { space: Some(space), .. } if self.has(space) => None,
             Reference::Page { space: Some(space), .. } => Some(self.unknown(&format!("space {space}"))),
             // The answer names the space, which is checked then.
@@ -82,7 +81,7 @@ impl Allowed {
 
     fn unknown(&self, what: &str) -> String {
         match self.is_listed() {
-            true => format!("{what} is not in [context] projects"),
+            true => not_listed(what),
             false => format!("no commit of the base names {what}, and it is not in [context] projects"),
         }
     }
@@ -110,6 +109,10 @@ impl Allowed {
     }
 }
 
+fn not_listed(what: &str) -> String {
+    format!("{what} is not in [context] projects")
+}
+
 /// Returns the project of a key: the part before its last hyphen or underscore.
 fn project_of(key: &str) -> Option<&str> {
     let (project, number) = key.rsplit_once(['-', '_'])?;
@@ -121,7 +124,7 @@ pub fn projects_of(messages: &[String]) -> BTreeSet<String> {
     let nothing = Allowed::default();
     let mut out = BTreeSet::new();
     for message in messages {
-        let texts = Texts { title: message.clone(), ..Texts::default() };
+        let texts = ChangeTexts { title: message.clone(), ..ChangeTexts::default() };
         for reference in references(&texts, None, None, &nothing) {
             match reference {
                 Reference::Ticket(key) => out.extend(project_of(&key).map(str::to_ascii_uppercase)),
@@ -145,6 +148,15 @@ mod tests {
         Reference::Page { space: space.map(str::to_owned), id: "1".to_owned() }
     }
 
+    /// Returns true if an answer is not used.
+    fn refuses(allowed: &Allowed, asked: &Reference, key: &str, space: &str) -> bool {
+        allowed.refuses_answer(asked, key, space).is_some()
+    }
+
+    fn issue(project: &str) -> Reference {
+        Reference::Issue { project: Some(project.to_owned()), number: 1 }
+    }
+
     #[test]
     fn a_list_of_projects_is_exact() {
         let allowed = Allowed::listed(&["PROJ".to_owned(), "o/r".to_owned()]).with_base(["OPS".to_owned()].into());
@@ -152,7 +164,6 @@ mod tests {
         assert_eq!(allowed.refuses(&ticket("OPS-1")).unwrap(), "project OPS is not in [context] projects");
         assert!(allowed.refuses(&ticket("PROJ2-1")).is_some());
         assert!(allowed.refuses(&ticket("SUBPROJ-1")).is_some());
-        let issue = |project: &str| Reference::Issue { project: Some(project.to_owned()), number: 1 };
         assert_eq!(allowed.refuses(&issue("o/r")), None);
         assert!(allowed.refuses(&issue("o/rr")).is_some());
     }
@@ -171,14 +182,13 @@ mod tests {
     #[test]
     fn an_answer_about_another_project_is_refused() {
         let allowed = Allowed::listed(&["PROJ".to_owned(), "DEV".to_owned()]);
-        let refuses = |r: &Reference, key: &str, space: &str| allowed.refuses_answer(r, key, space).is_some();
-        assert!(!refuses(&ticket("PROJ-1"), "PROJ-1", ""));
-        assert!(!refuses(&ticket("PROJ-1"), "PROJ-77", ""), "moved within the project");
-        assert!(!refuses(&ticket("PROJ-1"), "10001", ""));
-        assert!(refuses(&ticket("PROJ-1"), "HR-1", ""), "moved into a project that may not be read");
-        assert!(!refuses(&page(None), "1", "DEV"));
-        assert!(refuses(&page(None), "1", "HR"));
-        assert!(refuses(&page(Some("DEV")), "1", "HR"), "the address named another space");
-        assert!(refuses(&page(Some("DEV")), "1", ""));
+        assert!(!refuses(&allowed, &ticket("PROJ-1"), "PROJ-1", ""));
+        assert!(!refuses(&allowed, &ticket("PROJ-1"), "PROJ-77", ""), "moved within the project");
+        assert!(!refuses(&allowed, &ticket("PROJ-1"), "10001", ""));
+        assert!(refuses(&allowed, &ticket("PROJ-1"), "HR-1", ""), "moved into a project that may not be read");
+        assert!(!refuses(&allowed, &page(None), "1", "DEV"));
+        assert!(refuses(&allowed, &page(None), "1", "HR"));
+        assert!(refuses(&allowed, &page(Some("DEV")), "1", "HR"), "the address named another space");
+        assert!(refuses(&allowed, &page(Some("DEV")), "1", ""));
     }
 }

@@ -1,8 +1,8 @@
 //! Reads the references of a change in order, within the limits of the policy.
 
 use super::keep::Keep;
-use super::server::{Failed, Server, Surroundings};
-use super::{Allowed, Item, Reference, Ticket, Tracker, WantedIssue};
+use super::server::{ServerEnvironment, ToolFailure, ToolServer};
+use super::{Allowed, GatheredItem, Reference, Ticket, Tracker, WantedIssue};
 use crate::ai::cache::Cache;
 use crate::ai::redact;
 use crate::env::Env;
@@ -27,7 +27,7 @@ const MAX_TITLE: usize = 200;
 
 /// The references to read, and the rules for it.
 #[derive(Debug)]
-pub struct Job<'a> {
+pub struct GatherJob<'a> {
     pub policy: &'a ContextPolicy,
     /// Rules that find secrets in the texts.
     pub rules: &'a RuleSet,
@@ -48,7 +48,7 @@ pub struct Job<'a> {
 /// The tickets that were read, and notes about the others.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Gathered {
-    pub items: Vec<Item>,
+    pub items: Vec<GatheredItem>,
     /// References that may be read, but could not be. Escaped.
     pub failed: Vec<String>,
     /// References that were not read on purpose: not allowed, or past the limit. Escaped.
@@ -56,9 +56,9 @@ pub struct Gathered {
 }
 
 /// Reads the references of a change. Blocking; must not be called from a runtime.
-pub fn gather(job: &Job<'_>) -> Gathered {
+pub fn gather(job: &GatherJob<'_>) -> Gathered {
     let deadline = Instant::now() + job.policy.timeout;
-    let around = Surroundings { env: job.env, top: job.top, deadline, stop: job.stop };
+    let around = ServerEnvironment { env: job.env, top: job.top, deadline, stop: job.stop };
     let may_cache = job.cache == CacheUse::Allowed && !job.references.is_empty();
     let cache = may_cache.then(|| Cache::open(job.env, job.top)).flatten();
     let mut reading = Reading {
@@ -66,7 +66,7 @@ pub fn gather(job: &Job<'_>) -> Gathered {
         deadline,
         keep: Keep { cache, now: job.now },
         calls: Cell::new(job.policy.max_calls),
-        servers: job.policy.servers.iter().map(|s| Server::new(s, around)).collect(),
+        servers: job.policy.servers.iter().map(|s| ToolServer::new(s, around)).collect(),
         runtime: None,
         room: MAX_ALL,
         out: Gathered::default(),
@@ -79,7 +79,7 @@ pub fn gather(job: &Job<'_>) -> Gathered {
 
 /// Restores the texts of a stored review's tickets from the user's cache, if they are still there. `top` is the top
 /// of the reviewed repository.
-pub fn recall(items: &mut [Item], env: &Env, top: Option<&Path>) {
+pub fn recall(items: &mut [GatheredItem], env: &Env, top: Option<&Path>) {
     if items.is_empty() {
         return;
     }
@@ -90,12 +90,12 @@ pub fn recall(items: &mut [Item], env: &Env, top: Option<&Path>) {
 
 /// The state of [`gather`].
 struct Reading<'a> {
-    job: &'a Job<'a>,
+    job: &'a GatherJob<'a>,
     deadline: Instant,
     keep: Keep,
     /// Number of calls that are left.
     calls: Cell<u32>,
-    servers: Vec<Server<'a>>,
+    servers: Vec<ToolServer<'a>>,
     /// Created for the first server that starts.
     runtime: Option<(Runtime, LocalSet)>,
     /// Bytes that further items may take.
@@ -104,7 +104,7 @@ struct Reading<'a> {
 }
 
 /// The result of reading one reference.
-enum Outcome {
+enum ReadOutcome {
     Read {
         ticket: Ticket,
         source: String,
@@ -136,7 +136,7 @@ impl Reading<'_> {
             };
         }
         match self.ask(reference) {
-            Outcome::Read { ticket, source } => {
+            ReadOutcome::Read { ticket, source } => {
                 if let Some(why) = self.job.allowed.refuses_answer(reference, &ticket.key, &ticket.space) {
                     return self.fail(&name, &why);
                 }
@@ -147,9 +147,9 @@ impl Reading<'_> {
                 self.keep.put(&from, &item, (&ticket.key, &ticket.space));
                 self.add(item);
             }
-            Outcome::Nothing => {}
-            Outcome::Failed(why) => self.fail(&name, &why),
-            Outcome::Beyond => {
+            ReadOutcome::Nothing => {}
+            ReadOutcome::Failed(why) => self.fail(&name, &why),
+            ReadOutcome::Beyond => {
                 let text = format!("{} was not read: max_calls = {}", Inert::new(&name), self.job.policy.max_calls);
                 self.out.notes.push(text);
             }
@@ -172,12 +172,12 @@ impl Reading<'_> {
         }
     }
 
-    fn ask(&mut self, reference: &Reference) -> Outcome {
+    fn ask(&mut self, reference: &Reference) -> ReadOutcome {
         if self.job.stop.signal().is_some() {
-            return Outcome::Failed("the run was stopped".to_owned());
+            return ReadOutcome::Failed("the run was stopped".to_owned());
         }
         if self.calls.get() == 0 {
-            return Outcome::Beyond;
+            return ReadOutcome::Beyond;
         }
         match reference {
             Reference::Issue { project, number } => self.ask_forge(project.as_deref(), *number),
@@ -186,31 +186,31 @@ impl Reading<'_> {
         }
     }
 
-    fn ask_forge(&mut self, project: Option<&str>, number: u64) -> Outcome {
-        let Some(tracker) = self.job.tracker else { return Outcome::Nothing };
+    fn ask_forge(&mut self, project: Option<&str>, number: u64) -> ReadOutcome {
+        let Some(tracker) = self.job.tracker else { return ReadOutcome::Nothing };
         self.calls.set(self.calls.get() - 1);
         let wanted = WantedIssue { project, number, deadline: self.deadline, stop: self.job.stop };
         match tracker.read(&wanted) {
-            Ok(Some(ticket)) => Outcome::Read { ticket, source: tracker.home().forge.to_owned() },
-            Ok(None) => Outcome::Nothing,
-            Err(why) => Outcome::Failed(why),
+            Ok(Some(ticket)) => ReadOutcome::Read { ticket, source: tracker.home().forge.to_owned() },
+            Ok(None) => ReadOutcome::Nothing,
+            Err(why) => ReadOutcome::Failed(why),
         }
     }
 
-    fn ask_server(&mut self, reads: Reads, value: &str) -> Outcome {
+    fn ask_server(&mut self, reads: Reads, value: &str) -> ReadOutcome {
         if self.runtime.is_none() {
             match Builder::new_current_thread().enable_all().build() {
                 Ok(runtime) => self.runtime = Some((runtime, LocalSet::new())),
-                Err(e) => return Outcome::Failed(format!("no server can be asked: {e}")),
+                Err(e) => return ReadOutcome::Failed(format!("no server can be asked: {e}")),
             }
         }
-        let Some((runtime, local)) = &self.runtime else { return Outcome::Nothing };
+        let Some((runtime, local)) = &self.runtime else { return ReadOutcome::Nothing };
         let (servers, calls) = (&mut self.servers, &self.calls);
         local.block_on(runtime, first_answer(servers, reads, value, calls))
     }
 
     /// Creates an item from a ticket: redacted and truncated.
-    fn item(&self, name: &str, ticket: &Ticket, source: String) -> Item {
+    fn item(&self, name: &str, ticket: &Ticket, source: String) -> GatheredItem {
         let rules = self.job.rules;
         let mut text = redact::text(rules, ticket.text.as_bytes()).text;
         if text.len() > MAX_ITEM {
@@ -224,10 +224,10 @@ impl Reading<'_> {
         let mut version = redact::name(rules, ticket.version.as_bytes());
         version.truncate(version.floor_char_boundary(64));
         let digest = digest(&title, &text);
-        Item { reference: redact::name(rules, name.as_bytes()), title, source, version, digest, text }
+        GatheredItem { reference: redact::name(rules, name.as_bytes()), title, source, version, digest, text }
     }
 
-    fn add(&mut self, mut item: Item) {
+    fn add(&mut self, mut item: GatheredItem) {
         if item.text.len() > self.room {
             let end = item.text.floor_char_boundary(self.room);
             let rest = item.text.len() - end;
@@ -265,29 +265,34 @@ impl Reading<'_> {
 }
 
 /// Asks the first server that has the tool.
-async fn first_answer(servers: &mut [Server<'_>], reads: Reads, value: &str, calls: &Cell<u32>) -> Outcome {
+async fn first_answer(servers: &mut [ToolServer<'_>], reads: Reads, value: &str, calls: &Cell<u32>) -> ReadOutcome {
     let mut why: Option<String> = None;
     for server in servers.iter_mut().filter(|s| s.may_read(reads)) {
-        let named = |f: Failed, server: &Server<'_>| format!("server {}: {}", server.config.name, f.reason);
         let call = match server.call_for(reads).await {
             Ok(call) => call,
             Err(failed) => {
-                let text = named(failed, server);
-                why.get_or_insert(text);
+                why.get_or_insert(reason_with_name(server, &failed));
                 continue;
             }
         };
-        let mut admit = || {
-            let left = calls.get();
-            calls.set(left.saturating_sub(1));
-            left > 0
-        };
-        return match server.call(&call, value, &mut admit).await {
-            Ok(text) => Outcome::Read { ticket: Ticket::of_answer(&text), source: call.source },
-            Err(failed) => Outcome::Failed(named(failed, server)),
+        return match server.call(&call, value, &mut || take_call(calls)).await {
+            Ok(text) => ReadOutcome::Read { ticket: Ticket::of_answer(&text), source: call.source },
+            Err(failed) => ReadOutcome::Failed(reason_with_name(server, &failed)),
         };
     }
-    why.map_or(Outcome::Nothing, Outcome::Failed)
+    why.map_or(ReadOutcome::Nothing, ReadOutcome::Failed)
+}
+
+/// Returns why a server failed, with its name.
+fn reason_with_name(server: &ToolServer<'_>, failed: &ToolFailure) -> String {
+    format!("server {}: {}", server.config.name, failed.reason)
+}
+
+/// Counts a call. Returns false if none is left.
+fn take_call(calls: &Cell<u32>) -> bool {
+    let left = calls.get();
+    calls.set(left.saturating_sub(1));
+    left > 0
 }
 
 /// Returns the kind of content that a server must read for a reference; `None` if a forge reads it.

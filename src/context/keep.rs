@@ -2,9 +2,9 @@
 //! unchanged version keeps its text, so that the cached answers of models about it stay valid. Only redacted text is
 //! stored.
 
-use super::Item;
+use super::GatheredItem;
 use crate::ai::ask::Nonce;
-use crate::ai::cache::{Cache, Kept, Key};
+use crate::ai::cache::{Cache, KeptReply, ReplyKey};
 use serde_json::{Value, json};
 
 /// Seconds during which an entry replaces a call.
@@ -18,8 +18,8 @@ pub(super) struct Keep {
 
 /// An entry of the cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    pub(super) item: Item,
+pub(super) struct KeptItem {
+    pub(super) item: GatheredItem,
     /// Key and version at the source: both decide whether the entry may be used.
     pub(super) key: String,
     pub(super) space: String,
@@ -28,31 +28,30 @@ pub(super) struct Entry {
 
 impl Keep {
     /// Returns the entry of a reference. `from` identifies the source, with all settings that affect its answers.
-    pub(super) fn get(&self, from: &str, reference: &str) -> Option<Entry> {
+    pub(super) fn get(&self, from: &str, reference: &str) -> Option<KeptItem> {
         let kept = self.cache.as_ref()?.get(&key(from, reference), &nonce())?;
         let value: Value = serde_json::from_str(&kept.text).ok()?;
-        let text = |name: &str| value[name].as_str().map(str::to_owned);
-        Some(Entry {
-            item: Item {
+        Some(KeptItem {
+            item: GatheredItem {
                 reference: reference.to_owned(),
-                title: text("title")?,
-                source: text("source")?,
-                version: text("version")?,
-                digest: text("digest")?,
-                text: text("text")?,
+                title: text_of(&value, "title")?,
+                source: text_of(&value, "source")?,
+                version: text_of(&value, "version")?,
+                digest: text_of(&value, "digest")?,
+                text: text_of(&value, "text")?,
             },
-            key: text("key")?,
-            space: text("space")?,
+            key: text_of(&value, "key")?,
+            space: text_of(&value, "space")?,
             fetched: value["fetched"].as_i64()?,
         })
     }
 
     /// Returns true if an entry is recent enough to replace a call.
-    pub(super) fn is_fresh(&self, entry: &Entry) -> bool {
+    pub(super) fn is_fresh(&self, entry: &KeptItem) -> bool {
         (0..FRESH).contains(&(self.now - entry.fetched))
     }
 
-    pub(super) fn put(&self, from: &str, item: &Item, (source_key, space): (&str, &str)) {
+    pub(super) fn put(&self, from: &str, item: &GatheredItem, (source_key, space): (&str, &str)) {
         let Some(cache) = &self.cache else { return };
         let value = json!({
             "title": item.title, "source": item.source, "version": item.version, "digest": item.digest,
@@ -64,8 +63,12 @@ impl Keep {
     }
 }
 
+fn text_of(value: &Value, name: &str) -> Option<String> {
+    value[name].as_str().map(str::to_owned)
+}
+
 /// Restores the texts of a stored review's tickets from the cache. `digest` returns the digest of a title and a text.
-pub(super) fn recall(cache: &Cache, items: &mut [Item], digest: impl Fn(&str, &str) -> String) {
+pub(super) fn recall(cache: &Cache, items: &mut [GatheredItem], digest: impl Fn(&str, &str) -> String) {
     for item in items.iter_mut().filter(|item| item.text.is_empty()) {
         let kept = cache.get(&key_of_text(item), &nonce());
         let text = kept.map(|kept| kept.text).filter(|text| digest(&item.title, text) == item.digest);
@@ -73,17 +76,17 @@ pub(super) fn recall(cache: &Cache, items: &mut [Item], digest: impl Fn(&str, &s
     }
 }
 
-fn put(cache: &Cache, key: &Key, text: String) {
-    let kept = Kept { text, read: Vec::new(), lookups: Vec::new(), tree: None, model: String::new() };
+fn put(cache: &Cache, key: &ReplyKey, text: String) {
+    let kept = KeptReply { text, read: Vec::new(), lookups: Vec::new(), tree: None, model: String::new() };
     cache.put(key, &nonce(), &kept);
 }
 
-fn key_of_text(item: &Item) -> Key {
-    Key::of_parts(&["context text 1", &item.reference, &item.digest])
+fn key_of_text(item: &GatheredItem) -> ReplyKey {
+    ReplyKey::of_parts(&["context text 1", &item.reference, &item.digest])
 }
 
-fn key(from: &str, reference: &str) -> Key {
-    Key::of_parts(&["context 1", from, reference])
+fn key(from: &str, reference: &str) -> ReplyKey {
+    ReplyKey::of_parts(&["context 1", from, reference])
 }
 
 /// Returns the nonce that the cache format requires; entries need none.

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::io::{AsyncWriteExt as _, DuplexStream, ReadHalf, WriteHalf, duplex, split};
-use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::{JoinHandle, spawn_local};
 use tokio::time::timeout;
 
@@ -103,26 +103,28 @@ async fn run_program(spawn: Spawn, pipe: DuplexStream, deadline: Instant, stop: 
             max_stderr: MAX_STDERR,
             max_memory: Some(MAX_MEMORY),
         };
-        let mut on_line = |line: &[u8]| {
-            if line.trim_ascii().is_empty() {
-                return ControlFlow::Continue(());
-            }
-            if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
-                seen.set(seen.get() + 1);
-                return if seen.get() > MAX_NOISE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
-            }
-            match sender.send(line.to_vec()) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(_) => ControlFlow::Break(()),
-            }
-        };
-        process::converse(&program, &stop, MAX_MESSAGE, input, &mut on_line).await
+        process::converse(&program, &stop, MAX_MESSAGE, input, &mut |line| forward(line, &seen, &sender)).await
     };
     let (ended, ()) = tokio::join!(talk, deliver(receiver, output));
     match ended {
         Ok(_) if noise.get() > MAX_NOISE => Closed::new("it does not speak MCP on its standard output", false),
         Ok(output) => Closed::new(reason_of(output.end, &output.stderr), is_passing(output.end)),
         Err(e) => Closed::new(format!("it cannot be started: {e}"), false),
+    }
+}
+
+/// Forwards a line of a program if it is JSON. Breaks after too many other lines, or if nothing reads the lines.
+fn forward(line: &[u8], noise: &Cell<u32>, to: &UnboundedSender<Vec<u8>>) -> ControlFlow<()> {
+    if line.trim_ascii().is_empty() {
+        return ControlFlow::Continue(());
+    }
+    if serde_json::from_slice::<serde::de::IgnoredAny>(line).is_err() {
+        noise.set(noise.get() + 1);
+        return if noise.get() > MAX_NOISE { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+    }
+    match to.send(line.to_vec()) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(_) => ControlFlow::Break(()),
     }
 }
 
@@ -138,7 +140,7 @@ async fn deliver(mut lines: UnboundedReceiver<Vec<u8>>, mut output: WriteHalf<Du
 }
 
 /// The reading half of a pipe.
-pub(super) type Input = ReadHalf<DuplexStream>;
+pub(super) type PipeInput = ReadHalf<DuplexStream>;
 
 fn is_passing(end: End) -> bool {
     matches!(end, End::Exit(_) | End::Signal(_) | End::Ended)

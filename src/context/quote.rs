@@ -1,9 +1,9 @@
 //! Removes the words of tickets from a text for a forge. Pure.
 //!
 //! Scripts without spaces between words have one word for each character, so that all scripts are matched in the same
-//! way. Words have different weights: see [`Word::weight`].
+//! way. Words have different weights: see [`QuoteWord::weight`].
 
-use super::Item;
+use super::GatheredItem;
 use std::collections::HashSet;
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ const UNSPACED: &[(char, char)] = &[
 /// The words of tickets.
 #[derive(Debug, Default)]
 pub struct Quotes<'a> {
-    items: Vec<(&'a Item, Phrases)>,
+    items: Vec<(&'a GatheredItem, Phrases)>,
 }
 
 /// The word sequences that reveal one ticket.
@@ -69,7 +69,7 @@ struct Phrases {
 
 /// A word of a text, in lower case.
 #[derive(Clone, Debug)]
-struct Word {
+struct QuoteWord {
     at: Range<usize>,
     text: String,
     is_character: bool,
@@ -77,7 +77,7 @@ struct Word {
 
 impl<'a> Quotes<'a> {
     /// Collects the words of tickets whose text is known.
-    pub fn of(items: &'a [Item]) -> Self {
+    pub fn of(items: &'a [GatheredItem]) -> Self {
         Self { items: items.iter().map(|item| (item, Phrases::of(item))).collect() }
     }
 
@@ -99,10 +99,10 @@ impl<'a> Quotes<'a> {
 }
 
 impl Phrases {
-    fn of(item: &Item) -> Self {
+    fn of(item: &GatheredItem) -> Self {
         let (title, text) = (words(&item.title), words(&item.text));
         let runs = [&title, &text].into_iter().flat_map(|words| runs(words)).map(joined).collect();
-        let mut whole: Vec<Vec<Word>> = sentences(&item.text).map(words).collect();
+        let mut whole: Vec<Vec<QuoteWord>> = sentences(&item.text).map(words).collect();
         whole.retain(|sentence| sentence.len() > 1);
         whole.push(title.clone());
         whole.retain(|phrase| is_distinctive(phrase));
@@ -117,38 +117,46 @@ impl Phrases {
     /// Returns the positions of a ticket's words in a text, from a minimum weight on.
     fn found(&self, text: &str, least: usize) -> Vec<Range<usize>> {
         let words = words(text);
-        let place = |run: &[Word]| Some(run.first()?.at.start..run.last()?.at.end);
-        let is_heavy = |run: &&[Word]| run.iter().map(Word::weight).sum::<usize>() >= least;
         let whole = self.lengths.iter().flat_map(|n| words.windows((*n).max(1)));
         let runs = runs(&words).filter(|run| self.runs.contains(&joined(run)));
         let whole = whole.filter(|phrase| self.whole.contains(&joined(phrase)));
-        let mut out: Vec<Range<usize>> = runs.chain(whole).filter(is_heavy).filter_map(place).collect();
-        out.extend(quotations(text, &words).filter(is_heavy).filter(|q| self.has(q)).filter_map(place));
-        out
+        let found = runs.chain(whole).filter(|run| weight_of(run) >= least);
+        let quoted = quotations(text, &words).filter(|run| weight_of(run) >= least).filter(|q| self.has(q));
+        found.chain(quoted).filter_map(place_of).collect()
     }
 
     /// Returns true if the ticket contains a quotation of at least two words.
-    fn has(&self, quotation: &[Word]) -> bool {
+    fn has(&self, quotation: &[QuoteWord]) -> bool {
         let is_long = quotation.len() > 1 && is_distinctive(quotation);
         is_long && self.all.iter().any(|all| all.contains(&joined(quotation)))
     }
 }
 
-impl Word {
+impl QuoteWord {
     fn weight(&self) -> usize {
         if self.is_character { CHARACTER } else { WORD }
     }
 }
 
+/// Returns the weight of consecutive words.
+fn weight_of(run: &[QuoteWord]) -> usize {
+    run.iter().map(QuoteWord::weight).sum()
+}
+
+/// Returns the position of consecutive words; `None` if there are none.
+fn place_of(run: &[QuoteWord]) -> Option<Range<usize>> {
+    Some(run.first()?.at.start..run.last()?.at.end)
+}
+
 /// Returns true if the words are distinctive: several words, or a long one.
-fn is_distinctive(words: &[Word]) -> bool {
+fn is_distinctive(words: &[QuoteWord]) -> bool {
     let letters: usize =
         words.iter().map(|w| w.text.chars().count() * if w.is_character { LETTERS / 2 } else { 1 }).sum();
     letters >= LETTERS
 }
 
 /// Returns the shortest runs of words with the weight of a run, one starting at each word.
-fn runs(words: &[Word]) -> impl Iterator<Item = &[Word]> {
+fn runs(words: &[QuoteWord]) -> impl Iterator<Item = &[QuoteWord]> {
     (0..words.len()).filter_map(|from| {
         let mut weight = 0;
         let length = words[from..].iter().position(|word| {
@@ -161,18 +169,14 @@ fn runs(words: &[Word]) -> impl Iterator<Item = &[Word]> {
 
 /// Returns the sentences of a text. A line end also ends a sentence.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    let is_end = |c: char| {
-        matches!(
-            c,
-            '\n' | '\r' | '!' | '?' | ';' | '|' | '\u{3002}' | '\u{ff01}' | '\u{ff1f}' | '\u{ff1b}' | '\u{ff61}'
-        )
-    };
+    const ENDS: [char; 11] =
+        ['\n', '\r', '!', '?', ';', '|', '\u{3002}', '\u{ff01}', '\u{ff1f}', '\u{ff1b}', '\u{ff61}'];
     // A full stop inside a number or a name does not end a sentence.
-    text.split(is_end).flat_map(|part| part.split(". ")).map(|s| s.trim_end_matches('.'))
+    text.split(ENDS).flat_map(|part| part.split(". ")).map(|s| s.trim_end_matches('.'))
 }
 
 /// Returns the words between each pair of quotation marks.
-fn quotations<'w>(text: &str, words: &'w [Word]) -> impl Iterator<Item = &'w [Word]> {
+fn quotations<'w>(text: &str, words: &'w [QuoteWord]) -> impl Iterator<Item = &'w [QuoteWord]> {
     let mut out = Vec::new();
     for (open, close) in QUOTATIONS {
         let mut from = None;
@@ -192,7 +196,7 @@ fn quotations<'w>(text: &str, words: &'w [Word]) -> impl Iterator<Item = &'w [Wo
 }
 
 /// Returns words as one text, with separators that no word contains.
-fn joined(words: &[Word]) -> String {
+fn joined(words: &[QuoteWord]) -> String {
     let mut out = String::from(" ");
     for word in words {
         out.push_str(&word.text);
@@ -202,7 +206,7 @@ fn joined(words: &[Word]) -> String {
 }
 
 /// Returns the words of a text in lower case, with their positions.
-fn words(text: &str) -> Vec<Word> {
+fn words(text: &str) -> Vec<QuoteWord> {
     let mut out = Vec::new();
     let mut start = None;
     for (at, c) in text.char_indices().chain([(text.len(), ' ')]) {
@@ -211,14 +215,14 @@ fn words(text: &str) -> Vec<Word> {
         match (start, is_of_word) {
             (None, true) => start = Some(at),
             (Some(from), false) => {
-                out.push(Word { at: from..at, text: text[from..at].to_lowercase(), is_character: false });
+                out.push(QuoteWord { at: from..at, text: text[from..at].to_lowercase(), is_character: false });
                 start = None;
             }
             _ => {}
         }
         if is_character {
             let at = at..at + c.len_utf8();
-            out.push(Word { text: text[at.clone()].to_owned(), at, is_character });
+            out.push(QuoteWord { text: text[at.clone()].to_owned(), at, is_character });
         }
     }
     out
@@ -251,8 +255,13 @@ fn replaced(text: &str, mut spans: Vec<Range<usize>>, with: &str) -> String {
 mod tests {
     use super::*;
 
-    fn item(title: &str, text: &str) -> Item {
-        Item { reference: "PROJ-1".to_owned(), title: title.to_owned(), text: text.to_owned(), ..Item::default() }
+    fn item(title: &str, text: &str) -> GatheredItem {
+        GatheredItem {
+            reference: "PROJ-1".to_owned(),
+            title: title.to_owned(),
+            text: text.to_owned(),
+            ..GatheredItem::default()
+        }
     }
 
     #[test]

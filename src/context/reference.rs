@@ -37,7 +37,7 @@ impl fmt::Display for Reference {
 
 /// The texts of a change, the most relevant first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Texts {
+pub struct ChangeTexts {
     pub branch: String,
     pub title: String,
     pub description: String,
@@ -62,7 +62,12 @@ pub struct Home {
 
 /// Returns the references of a change without duplicates, best first: those of the branch, the title, the description
 /// and the messages; within a text, those after a closing keyword come first. At most 20.
-pub fn references(texts: &Texts, home: Option<&Home>, pattern: Option<&Regex>, allowed: &Allowed) -> Vec<Reference> {
+pub fn references(
+    texts: &ChangeTexts,
+    home: Option<&Home>,
+    pattern: Option<&Regex>,
+    allowed: &Allowed,
+) -> Vec<Reference> {
     let home = home.filter(|h| h.has_issues);
     let mut out: Vec<Reference> = Vec::new();
     let branch = branch_references(&texts.branch, home, pattern, allowed);
@@ -87,8 +92,9 @@ fn branch_references(branch: &str, home: Option<&Home>, pattern: Option<&Regex>,
     let mut out = tickets(branch, pattern, allowed, true);
     if pattern.is_none() {
         let upper = branch.to_ascii_uppercase();
-        let known = |r: &(usize, Reference)| matches!(&r.1, Reference::Ticket(key) if allowed.names_project(key));
-        out.extend(tickets(&upper, None, allowed, true).into_iter().filter(known));
+        let mut known = tickets(&upper, None, allowed, true);
+        known.retain(|(_, r)| matches!(r, Reference::Ticket(key) if allowed.names_project(key)));
+        out.extend(known);
     }
     if home.is_some() {
         // `issue-12-title`, `gh-12`, `issues/12`.
@@ -139,8 +145,8 @@ fn tickets(text: &str, pattern: Option<&Regex>, allowed: &Allowed, is_branch: bo
     let bytes = text.as_bytes();
     let mut out = Vec::new();
     for dash in memchr::memchr_iter(b'-', bytes) {
-        let is_word = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit() || *b == b'_';
-        let length = bytes[..dash].iter().rev().take_while(|b| is_word(b)).count();
+        let before = bytes[..dash].iter().rev();
+        let length = before.take_while(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || **b == b'_').count();
         let underscores = text[dash - length..dash].bytes().take_while(|b| is_branch && *b == b'_').count();
         let (start, length) = (dash - length + underscores, length - underscores);
         let project = &text[start..dash];
@@ -219,9 +225,8 @@ fn issues(text: &str, home: Option<&Home>) -> Vec<(usize, bool, Reference)> {
     let mut out = Vec::new();
     for hash in memchr::memchr_iter(b'#', text.as_bytes()) {
         let Some((number, end)) = number_at(text, hash + 1) else { continue };
-        let is_path = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/');
         let start = text[..hash]
-            .rfind(|c: char| !is_path(c))
+            .rfind(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/')))
             .map_or(0, |i| i + text[i..].chars().next().map_or(1, char::len_utf8));
         let project = &text[start..hash];
         if goes_on(text, end) || names_a_pull_request(&text[..start]) || text[..start].ends_with(['&', '%', '#', '=']) {
@@ -250,8 +255,9 @@ fn issues(text: &str, home: Option<&Home>) -> Vec<(usize, bool, Reference)> {
 /// Returns true if a text ends with words that make the next number that of a pull request: `Merge pull request #12`.
 fn names_a_pull_request(before: &str) -> bool {
     let end = before.trim_end().to_ascii_lowercase();
-    let whole = |word: &str| end.strip_suffix(word).is_some_and(|rest| !rest.ends_with(char::is_alphanumeric));
-    ["pull request", "pull", "pr", "merge request", "mr"].iter().any(|word| whole(word))
+    let mut before_word =
+        ["pull request", "pull", "pr", "merge request", "mr"].iter().filter_map(|word| end.strip_suffix(word));
+    before_word.any(|rest| !rest.ends_with(char::is_alphanumeric))
 }
 
 /// Finds addresses of issues on the forge.
@@ -317,7 +323,7 @@ mod tests {
     }
 
     fn found(text: &str) -> Vec<String> {
-        let texts = Texts { description: text.to_owned(), ..Texts::default() };
+        let texts = ChangeTexts { description: text.to_owned(), ..ChangeTexts::default() };
         let allowed = Allowed::listed(&[]);
         references(&texts, Some(&github()), None, &allowed).iter().map(Reference::to_string).collect()
     }
@@ -358,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_listed_project_is_a_project_whatever_its_name() {
-        let texts = Texts { title: "ADR-7 and UTF-8".to_owned(), ..Texts::default() };
+        let texts = ChangeTexts { title: "ADR-7 and UTF-8".to_owned(), ..ChangeTexts::default() };
         let allowed = Allowed::listed(&["ADR".to_owned()]);
         assert_eq!(references(&texts, None, None, &allowed), [Reference::Ticket("ADR-7".to_owned())]);
     }
@@ -388,27 +394,29 @@ mod tests {
             project: "g/s/p".to_owned(),
             has_issues: true,
         };
-        let texts = Texts {
+        let texts = ChangeTexts {
             description: "https://gl.example/git/g/s/p/-/issues/5 and g/q#6 GH-7".to_owned(),
-            ..Texts::default()
+            ..ChangeTexts::default()
         };
         let all = references(&texts, Some(&gitlab), None, &Allowed::listed(&[]));
         assert_eq!(all.iter().map(Reference::to_string).collect::<Vec<_>>(), ["#5", "g/q#6"]);
         assert_eq!(references(&texts, None, None, &Allowed::listed(&[])), []);
     }
 
+    fn page(space: Option<&str>, id: &str) -> Reference {
+        Reference::Page { space: space.map(str::to_owned), id: id.to_owned() }
+    }
+
     #[test]
     fn pages_are_found_by_their_addresses() {
         let text = "https://acme.example/wiki/spaces/DEV/pages/123/Title and https://c.example/pages/viewpage.action?pageId=45 pageId=6";
         let pages: Vec<_> = pages(text).into_iter().map(|(_, r)| r).collect();
-        let page =
-            |space: Option<&str>, id: &str| Reference::Page { space: space.map(str::to_owned), id: id.to_owned() };
         assert_eq!(pages, [page(Some("DEV"), "123"), page(None, "45")]);
     }
 
     #[test]
     fn references_come_in_the_order_of_their_worth_without_repeats_and_bounded() {
-        let texts = Texts {
+        let texts = ChangeTexts {
             branch: "feature/OPS-1-and-PROJ-2".to_owned(),
             title: "PROJ-3: x (#9)".to_owned(),
             description: "see PROJ-5; fixes PROJ-4, #9, OPS-1".to_owned(),
@@ -422,26 +430,28 @@ mod tests {
         assert_eq!(found(&many).len(), MAX_REFERENCES);
     }
 
+    /// Returns the references in the name of a branch.
+    fn of_branch(branch: &str) -> Vec<String> {
+        let texts = ChangeTexts { branch: branch.to_owned(), ..ChangeTexts::default() };
+        let all = references(&texts, Some(&github()), None, &Allowed::listed(&["PROJ".to_owned()]));
+        all.iter().map(Reference::to_string).collect()
+    }
+
     #[test]
     fn a_branch_in_lower_case_names_a_ticket_of_an_allowed_project() {
-        let of = |branch: &str| {
-            let texts = Texts { branch: branch.to_owned(), ..Texts::default() };
-            let all = references(&texts, Some(&github()), None, &Allowed::listed(&["PROJ".to_owned()]));
-            all.iter().map(Reference::to_string).collect::<Vec<_>>()
-        };
-        assert_eq!(of("feature/proj-12-retries"), ["PROJ-12"]);
-        assert_eq!(of("fix-12"), Vec::<String>::new());
-        assert_eq!(of("fix_PROJ-12_x"), Vec::<String>::new());
-        assert_eq!(of("fix_PROJ-12-x"), ["PROJ-12"]);
-        assert_eq!(of("issue-12-crash"), ["#12"]);
-        assert_eq!(of("fix/gh-7"), ["#7"]);
-        assert_eq!(of("tissue-12"), Vec::<String>::new());
+        assert_eq!(of_branch("feature/proj-12-retries"), ["PROJ-12"]);
+        assert_eq!(of_branch("fix-12"), Vec::<String>::new());
+        assert_eq!(of_branch("fix_PROJ-12_x"), Vec::<String>::new());
+        assert_eq!(of_branch("fix_PROJ-12-x"), ["PROJ-12"]);
+        assert_eq!(of_branch("issue-12-crash"), ["#12"]);
+        assert_eq!(of_branch("fix/gh-7"), ["#7"]);
+        assert_eq!(of_branch("tissue-12"), Vec::<String>::new());
     }
 
     #[test]
     fn a_pattern_replaces_the_built_in_one() {
         let pattern = Regex::new(r"\bT(\d+)\b").unwrap();
-        let texts = Texts { title: "T123 PROJ-1 T".to_owned(), ..Texts::default() };
+        let texts = ChangeTexts { title: "T123 PROJ-1 T".to_owned(), ..ChangeTexts::default() };
         let all = references(&texts, None, Some(&pattern), &Allowed::listed(&[]));
         assert_eq!(all, [Reference::Ticket("123".to_owned())]);
     }

@@ -6,7 +6,7 @@
 use super::link::{Closed, Link, Spawn};
 use super::web;
 use crate::env::Env;
-use crate::http::key::{Key, Source};
+use crate::http::key::{Key, KeySource};
 use crate::http::{self, Pool, Proxies, Setup};
 use crate::policy::{ContextServer, Reads, is_read_only};
 use crate::process::find_program;
@@ -35,7 +35,7 @@ const MAX_SHOWN: usize = 200;
 
 /// A tool that may be called, its argument, and the source that it reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct ServerCall {
     pub(super) tool: String,
     pub(super) argument: String,
     pub(super) reads: Reads,
@@ -51,7 +51,7 @@ const KNOWN: [(&str, &str, Reads, &str); 2] = [
 
 /// The reason why a call failed. A lowercase fragment, masked and escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Failed {
+pub(super) struct ToolFailure {
     pub(super) reason: String,
     /// The server will not answer again.
     pub(super) is_dead: bool,
@@ -59,7 +59,7 @@ pub(super) struct Failed {
 
 /// The environment and the time limit of servers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Surroundings<'a> {
+pub(super) struct ServerEnvironment<'a> {
     pub(super) env: &'a Env,
     /// The top of the repository: no program inside of it is run.
     pub(super) top: Option<&'a Path>,
@@ -68,9 +68,9 @@ pub(super) struct Surroundings<'a> {
 }
 
 /// A configured server.
-pub(super) struct Server<'a> {
+pub(super) struct ToolServer<'a> {
     pub(super) config: &'a ContextServer,
-    around: Surroundings<'a>,
+    around: ServerEnvironment<'a>,
     secrets: Vec<Key>,
     live: Option<Live>,
     restarts: u32,
@@ -95,8 +95,8 @@ impl Live {
     }
 }
 
-impl<'a> Server<'a> {
-    pub(super) fn new(config: &'a ContextServer, around: Surroundings<'a>) -> Self {
+impl<'a> ToolServer<'a> {
+    pub(super) fn new(config: &'a ContextServer, around: ServerEnvironment<'a>) -> Self {
         let names = config.env.iter().chain(&config.token_env);
         let secrets = names.filter_map(|n| around.env.var(n)).filter(|v| v.len() >= 8).filter_map(Key::new).collect();
         Self { config, around, secrets, live: None, restarts: 0, last_end: None, dead: None }
@@ -111,13 +111,13 @@ impl<'a> Server<'a> {
     ///
     /// # Errors
     /// The server cannot be started, or has no such tool.
-    pub(super) async fn call_for(&mut self, reads: Reads) -> Result<Call, Failed> {
+    pub(super) async fn call_for(&mut self, reads: Reads) -> Result<ServerCall, ToolFailure> {
         let custom = self.config.tool.clone().zip(self.config.argument.clone());
         let candidates = match custom {
             Some((tool, argument)) => {
-                vec![Call { tool, argument, reads: self.config.reads, source: self.config.name.clone() }]
+                vec![ServerCall { tool, argument, reads: self.config.reads, source: self.config.name.clone() }]
             }
-            None => KNOWN.iter().map(Call::known).collect(),
+            None => KNOWN.iter().map(ServerCall::known).collect(),
         };
         let tools = self.tools().await?;
         let call = candidates.into_iter().find(|c| c.reads == reads && tools.iter().any(|t| t.name == *c.tool));
@@ -141,10 +141,10 @@ impl<'a> Server<'a> {
     /// The server rejected the call or ended, or the time is up.
     pub(super) async fn call(
         &mut self,
-        call: &Call,
+        call: &ServerCall,
         value: &str,
         admit: &mut dyn FnMut() -> bool,
-    ) -> Result<String, Failed> {
+    ) -> Result<String, ToolFailure> {
         loop {
             self.tools().await?;
             let Some(live) = &self.live else { return Err(self.alive("it is not connected")) };
@@ -174,10 +174,10 @@ impl<'a> Server<'a> {
     }
 
     /// Returns the tools of the server; starts it if it is not running.
-    pub(super) async fn tools(&mut self) -> Result<Vec<Tool>, Failed> {
+    pub(super) async fn tools(&mut self) -> Result<Vec<Tool>, ToolFailure> {
         loop {
             if let Some(reason) = &self.dead {
-                return Err(Failed { reason: reason.clone(), is_dead: true });
+                return Err(ToolFailure { reason: reason.clone(), is_dead: true });
             }
             if let Some(live) = &self.live {
                 return Ok(live.tools.clone());
@@ -217,7 +217,7 @@ impl<'a> Server<'a> {
     }
 
     fn open(&self) -> Result<(Link, tokio::io::DuplexStream), Closed> {
-        let Surroundings { env, top, deadline, stop } = self.around;
+        let ServerEnvironment { env, top, deadline, stop } = self.around;
         match &self.config.url {
             Some(url) => {
                 let (server, url) = self.web(url).map_err(|f| Closed::new(f.message, false))?;
@@ -239,14 +239,13 @@ impl<'a> Server<'a> {
     }
 
     fn web(&self, url: &str) -> Result<(http::Server, http::Url), http::Failure> {
-        let setup = |message: &str| http::Failure::new(http::Cause::Setup, message);
-        let url = http::Url::parse(url).map_err(|_| setup("its url is not a URL"))?;
+        let url = http::Url::parse(url).map_err(|_| bad_setup("its url is not a URL"))?;
         let key = match &self.config.token_env {
-            None => Source::Keyless,
+            None => KeySource::Keyless,
             Some(name) => match self.around.env.var(name) {
-                None => return Err(setup(&format!("{name} is not set"))),
+                None => return Err(bad_setup(&format!("{name} is not set"))),
                 Some(value) => {
-                    Source::Known(Key::new(value).ok_or_else(|| setup(&format!("{name} is not a valid token")))?)
+                    KeySource::Known(Key::new(value).ok_or_else(|| bad_setup(&format!("{name} is not a valid token")))?)
                 }
             },
         };
@@ -276,7 +275,7 @@ impl<'a> Server<'a> {
     }
 
     /// Handles a broken connection.
-    async fn broke(&mut self) -> Result<(), Failed> {
+    async fn broke(&mut self) -> Result<(), ToolFailure> {
         let closed = match self.live.take() {
             Some(live) => live.end().await,
             None => Closed::new("the connection was closed", true),
@@ -285,7 +284,7 @@ impl<'a> Server<'a> {
     }
 
     /// Waits before the next start, if another one is allowed.
-    async fn count(&mut self, closed: Closed) -> Result<(), Failed> {
+    async fn count(&mut self, closed: Closed) -> Result<(), ToolFailure> {
         let reason = self.shown(&closed.reason);
         self.last_end = Some(reason.clone());
         if closed.is_passing && self.restarts < RESTARTS {
@@ -300,7 +299,7 @@ impl<'a> Server<'a> {
         }
         let reason = self.with_restarts(&reason);
         self.dead = Some(reason.clone());
-        Err(Failed { reason, is_dead: true })
+        Err(ToolFailure { reason, is_dead: true })
     }
 
     fn with_restarts(&self, reason: &str) -> String {
@@ -312,7 +311,7 @@ impl<'a> Server<'a> {
     }
 
     /// Ends a server for which no time is left. If it ended by itself before, the reason mentions that.
-    async fn late(&mut self) -> Failed {
+    async fn late(&mut self) -> ToolFailure {
         let reason = match (self.around.stop.signal(), &self.last_end) {
             (Some(_), _) => "the run was stopped".to_owned(),
             (None, Some(end)) => format!("{}; then no answer within [context] timeout", self.with_restarts(end)),
@@ -320,11 +319,11 @@ impl<'a> Server<'a> {
         };
         self.dead = Some(reason.clone());
         self.end().await;
-        Failed { reason, is_dead: true }
+        ToolFailure { reason, is_dead: true }
     }
 
-    fn alive(&self, reason: impl AsRef<str>) -> Failed {
-        Failed { reason: self.shown(reason.as_ref()), is_dead: false }
+    fn alive(&self, reason: impl AsRef<str>) -> ToolFailure {
+        ToolFailure { reason: self.shown(reason.as_ref()), is_dead: false }
     }
 
     /// Returns untrusted text for display: masked, escaped, on one line and short.
@@ -335,7 +334,7 @@ impl<'a> Server<'a> {
     }
 
     /// Returns the text of an answer.
-    fn text(&self, answer: &Value) -> Result<String, Failed> {
+    fn text(&self, answer: &Value) -> Result<String, ToolFailure> {
         let blocks = answer["content"].as_array().into_iter().flatten();
         let texts = blocks.filter(|b| b["type"] == "text").filter_map(|b| b["text"].as_str());
         let mut text = texts.collect::<Vec<_>>().join("\n");
@@ -352,15 +351,20 @@ impl<'a> Server<'a> {
     }
 }
 
-impl Call {
+impl ServerCall {
     fn known((tool, argument, reads, source): &(&str, &str, Reads, &str)) -> Self {
         Self { tool: (*tool).to_owned(), argument: (*argument).to_owned(), reads: *reads, source: (*source).to_owned() }
     }
 }
 
+/// Returns the failure of a server that is not configured correctly.
+fn bad_setup(message: &str) -> http::Failure {
+    http::Failure::new(http::Cause::Setup, message)
+}
+
 /// Returns why a listed tool is not called. The server's description of a tool can forbid a call, but never allow
 /// one.
-fn unusable(tool: &Tool, call: &Call) -> Option<&'static str> {
+fn unusable(tool: &Tool, call: &ServerCall) -> Option<&'static str> {
     let hints = tool.annotations.as_ref();
     let schema = Value::Object((*tool.input_schema).clone());
     let takes = schema.get("properties").and_then(Value::as_object).is_none_or(|p| p.contains_key(&call.argument));
@@ -426,20 +430,19 @@ pub fn probe(servers: &[ContextServer], env: &Env, top: Option<&Path>, limit: Du
     let work = async {
         let mut out = Vec::new();
         for config in servers {
-            let around = Surroundings { env, top, deadline: Instant::now() + limit, stop };
-            let mut server = Server::new(config, around);
+            let around = ServerEnvironment { env, top, deadline: Instant::now() + limit, stop };
+            let mut server = ToolServer::new(config, around);
             out.push(Probe { name: config.name.clone(), outcome: probe_one(&mut server).await });
             server.end().await;
         }
         out
     };
-    let failed = |why: String| {
-        servers.iter().map(|s| Probe { name: s.name.clone(), outcome: Err(why.clone()) }).collect::<Vec<_>>()
-    };
-    super::gather::on_a_runtime(work).unwrap_or_else(failed)
+    super::gather::on_a_runtime(work).unwrap_or_else(|why| {
+        servers.iter().map(|s| Probe { name: s.name.clone(), outcome: Err(why.clone()) }).collect()
+    })
 }
 
-async fn probe_one(server: &mut Server<'_>) -> Result<Vec<String>, String> {
+async fn probe_one(server: &mut ToolServer<'_>) -> Result<Vec<String>, String> {
     let mut usable = Vec::new();
     let mut why = None;
     for reads in [Reads::Tickets, Reads::Pages] {

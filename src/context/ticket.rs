@@ -42,21 +42,24 @@ impl Ticket {
         let inner = ["metadata", "issue", "page", "result"].iter().find_map(|k| value.get(k).filter(|v| v.is_object()));
         let whole = inner.unwrap_or(value);
         let fields = whole.get("fields").filter(|f| f.is_object()).unwrap_or(whole);
-        let first = |keys: &[&str]| {
-            let found = keys.iter().find_map(|k| text_of(fields.get(k)?).or_else(|| text_of(whole.get(k)?)));
-            found.unwrap_or_default()
-        };
         let space = whole.get("space").and_then(|s| text_of(s.get("key").unwrap_or(s)));
         let mut ticket = Self {
             key: one_line(&text_of(&whole["key"]).or_else(|| text_of(&whole["id"])).unwrap_or_default()),
             space: one_line(&space.unwrap_or_default()),
-            title: one_line(&first(&["summary", "title", "name"])),
-            version: one_line(&first(&["updated", "updated_at", "version", "lastModified"])),
+            title: first_line_of(&["summary", "title", "name"], fields, whole),
+            version: first_line_of(&["updated", "updated_at", "version", "lastModified"], fields, whole),
             text: String::new(),
         };
         ticket.text = body(fields);
         ticket
     }
+}
+
+/// Returns the first text under some keys of a document's fields, on one line; an empty one if there is none. If a
+/// field has no text, the same key of the whole document counts.
+fn first_line_of(keys: &[&str], fields: &Value, whole: &Value) -> String {
+    let found = keys.iter().find_map(|k| text_of(fields.get(k)?).or_else(|| text_of(whole.get(k)?)));
+    one_line(&found.unwrap_or_default())
 }
 
 /// Returns the parts of a document that describe the task.

@@ -3,7 +3,7 @@
 //! request at a time: each message is a POST, and its answer is a JSON document or a stream of events. No stream for
 //! messages of the server is opened.
 
-use super::link::{Closed, Input, MAX_MESSAGE};
+use super::link::{Closed, MAX_MESSAGE, PipeInput};
 use crate::ai::backend::sse::Events;
 use crate::http::{
     self, Cause, Failure, IDLE, Limits, Method, Protocol, Refusal, Repeat, Reply, Request, Server, Trouble, Url,
@@ -33,7 +33,7 @@ pub(super) async fn run(server: Server, url: Url, pipe: DuplexStream, deadline: 
 async fn carry(
     server: &Server,
     url: &Url,
-    input: Input,
+    input: PipeInput,
     output: &mut WriteHalf<DuplexStream>,
     limits: &Limits<'_>,
 ) -> Closed {

@@ -47,9 +47,8 @@ pub(super) fn look(path: &RepoPath, bytes: &[u8], rules: &RuleSet) -> Vec<Flaw> 
         let issue = format!("no text under the heading “{}”", cut(title));
         Flaw::new(Severity::Minor, issue, "write the section or take its heading away")
     }));
-    let mask = |line: &str| cut(&rules.masked(line));
     out.extend(gaps(&text).into_iter().take(MOST).map(|(line, what, said)| Flaw {
-        quote: Some(mask(said)),
+        quote: Some(cut(&rules.masked(said))),
         line: Some(line),
         ..Flaw::new(
             Severity::Major,
@@ -109,38 +108,41 @@ fn gap(line: &str) -> Option<&'static str> {
     if lower.contains("lorem ipsum") {
         return Some("lorem ipsum");
     }
-    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '`');
-    let words = |mark: &str| {
-        line.match_indices(mark)
-            .filter(|(at, _)| {
-                let before = line[..*at].chars().next_back();
-                let after = line[at + mark.len()..].chars().next();
-                !before.is_some_and(is_part) && !after.is_some_and(is_part)
-            })
-            .map(|(at, _)| at)
-            .collect::<Vec<_>>()
-    };
     // These marks have no other meaning.
     for mark in ["TBD", "TBA", "TBC"] {
-        if !words(mark).is_empty() {
+        if marks(line, mark).next().is_some() {
             return Some(mark);
         }
     }
     for mark in ["TODO", "FIXME", "XXX"] {
-        let opens = |at: &usize| {
-            let before = line[..*at].trim_end_matches([' ', '*', '_', '[', '(', '<', '#', '>', '-', '+', '|', '"']);
-            let after = line[at + mark.len()..].trim_start_matches(['*', '_', ')']);
-            let digits = before.trim_end_matches(['.', ')']);
-            let leads = before.is_empty() || before.ends_with([':', '=']) || digits.chars().all(|c| c.is_ascii_digit());
-            leads || after.starts_with([':', '(', ']', '>'])
-        };
-        if words(mark).iter().any(opens) {
+        if marks(line, mark).any(|(before, after)| is_open(before, after)) {
             return Some(mark);
         }
     }
     let placeholder =
         ["<insert", "<your ", "<describe", "<fill", "[insert", "[your ", "[describe", "[fill in", "[to be "];
     (line.contains("???") || placeholder.iter().any(|p| lower.contains(p))).then_some("a placeholder")
+}
+
+/// Returns the texts before and after each place where a mark is a word of its own.
+fn marks<'l>(line: &'l str, mark: &'l str) -> impl Iterator<Item = (&'l str, &'l str)> {
+    line.match_indices(mark).map(|(at, mark)| (&line[..at], &line[at + mark.len()..])).filter(|(before, after)| {
+        !before.chars().next_back().is_some_and(is_part) && !after.chars().next().is_some_and(is_part)
+    })
+}
+
+/// Returns true if a character next to a mark makes it a part of a word.
+fn is_part(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '-' | '`')
+}
+
+/// Returns true if a mark between two texts stands for missing text: it leads the line or a value, or a note follows.
+fn is_open(before: &str, after: &str) -> bool {
+    let before = before.trim_end_matches([' ', '*', '_', '[', '(', '<', '#', '>', '-', '+', '|', '"']);
+    let after = after.trim_start_matches(['*', '_', ')']);
+    let digits = before.trim_end_matches(['.', ')']);
+    let leads = before.is_empty() || before.ends_with([':', '=']) || digits.chars().all(|c| c.is_ascii_digit());
+    leads || after.starts_with([':', '(', ']', '>'])
 }
 
 fn cut(text: &str) -> String {

@@ -1,6 +1,6 @@
 //! Compares two contents into a [`Body`]. All decisions on how a change is shown are made here.
 
-use super::content::{self, Content, Judged};
+use super::content::{self, ContentClass, JudgedContent};
 use super::{BinaryChange, Body, Encoding, Hidden, RepoPath, Text, TextChange, Undecoded, hunks};
 
 /// Git's `diff` attribute of a path.
@@ -28,17 +28,17 @@ impl Body {
     /// it becomes text with a reason in [`Hidden`]. UTF-16 and UTF-32 are always decoded. The attribute only decides
     /// whether the text counts as hidden.
     pub fn of_file(path: &RepoPath, old: Option<Vec<u8>>, new: Option<Vec<u8>>, attribute: Attribute) -> Self {
-        let old = Input::new(old);
-        let new = Input::new(new);
+        let old = SideContent::new(old);
+        let new = SideContent::new(new);
         if old.bytes == new.bytes {
             return Self::Same;
         }
         let is_nul_early = old.early_nul || new.early_nul;
-        let judge = |side: &Input| content::judge_named(&side.bytes, path.as_bytes(), is_nul_early);
-        let (old_judged, new_judged) = (judge(&old), judge(&new));
+        let old_judged = content::judge_named(&old.bytes, path.as_bytes(), is_nul_early);
+        let new_judged = content::judge_named(&new.bytes, path.as_bytes(), is_nul_early);
         // The side that a reviewer reads: the new one, unless the file was deleted.
         let (shown, judged) = if new.exists { (&new, &new_judged) } else { (&old, &old_judged) };
-        if judged.content == Content::Binary {
+        if judged.content == ContentClass::Binary {
             return Self::Binary(BinaryChange::of(old, new));
         }
         let git_hides = match attribute {
@@ -48,13 +48,13 @@ impl Body {
         };
         let hidden = match judged.content {
             _ if attribute == Attribute::Binary => Some(Hidden::Attribute),
-            Content::Wide(_) => Some(Hidden::Utf16),
-            _ if !git_hides && !matches!(old_judged.content, Content::Wide(_)) => None,
+            ContentClass::Wide(_) => Some(Hidden::Utf16),
+            _ if !git_hides && !matches!(old_judged.content, ContentClass::Wide(_)) => None,
             _ if shown.early_nul && attribute == Attribute::Unset => Some(Hidden::Nul),
             _ => Some(Hidden::OldSide),
         };
         let encoding = match judged.content {
-            Content::Wide(encoding) => encoding,
+            ContentClass::Wide(encoding) => encoding,
             _ => Encoding::Bytes,
         };
         let undecoded = if new.exists { new_judged.undecoded.clone() } else { None };
@@ -105,11 +105,11 @@ impl Body {
 /// characters each.
 ///
 /// An interpreter that reads raw bytes runs such a part. East Asian text has such units too.
-fn has_narrow_part(side: &Input, judged: &Judged) -> bool {
+fn has_narrow_part(side: &SideContent, judged: &JudgedContent) -> bool {
     const NARROW: usize = 8;
-    let is_ascii = |b: &u8| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~');
-    matches!(judged.content, Content::Wide(_))
-        && side.bytes.windows(NARROW).step_by(NARROW / 2).any(|w| w.iter().all(is_ascii))
+    let mut windows = side.bytes.windows(NARROW).step_by(NARROW / 2);
+    matches!(judged.content, ContentClass::Wide(_))
+        && windows.any(|w| w.iter().all(|b| matches!(b, b'\t' | b'\n' | b'\r' | b' '..=b'~')))
 }
 
 impl TextChange {
@@ -121,20 +121,19 @@ impl TextChange {
 }
 
 impl BinaryChange {
-    fn of(old: Input, new: Input) -> Self {
-        let size = |side: &Input| side.exists.then_some(side.bytes.len() as u64);
-        Self { old_size: size(&old), new_size: size(&new), old: old.bytes, new: new.bytes, undecoded: None }
+    fn of(old: SideContent, new: SideContent) -> Self {
+        Self { old_size: old.size(), new_size: new.size(), old: old.bytes, new: new.bytes, undecoded: None }
     }
 }
 
 /// The content of one side.
-struct Input {
+struct SideContent {
     bytes: Vec<u8>,
     exists: bool,
     early_nul: bool,
 }
 
-impl Input {
+impl SideContent {
     fn new(bytes: Option<Vec<u8>>) -> Self {
         let exists = bytes.is_some();
         let bytes = bytes.unwrap_or_default();
@@ -142,16 +141,21 @@ impl Input {
         Self { bytes, exists, early_nul }
     }
 
+    /// Returns the number of bytes; `None` for a side that does not exist.
+    fn size(&self) -> Option<u64> {
+        self.exists.then_some(self.bytes.len() as u64)
+    }
+
     /// Returns the bytes without NUL. This turns ASCII in UTF-16 or UTF-32 into plain ASCII.
     fn without_nuls(&self) -> Text {
         Text::of_file(self.bytes.iter().copied().filter(|b| *b != 0).collect())
     }
 
-    fn into_text(self, content: Content) -> Text {
+    fn into_text(self, content: ContentClass) -> Text {
         match content {
-            Content::Text => Text::of_file(self.bytes),
-            Content::Wide(encoding) => Text::of_file(content::decode(self.bytes, encoding)),
-            Content::Binary => Text::default(),
+            ContentClass::Text => Text::of_file(self.bytes),
+            ContentClass::Wide(encoding) => Text::of_file(content::decode(self.bytes, encoding)),
+            ContentClass::Binary => Text::default(),
         }
     }
 }

@@ -24,7 +24,8 @@ fn u16_at(b: &[u8], at: usize, big: bool) -> Option<u16> {
     Some(if big { u16::from_be_bytes(bytes) } else { u16::from_le_bytes(bytes) })
 }
 
-fn u32_at(b: &[u8], at: usize, big: bool) -> Option<u32> {
+/// Reads a number of four bytes at a position.
+pub(in crate::diff) fn u32_at(b: &[u8], at: usize, big: bool) -> Option<u32> {
     let bytes = b.get(at..at.checked_add(4)?)?.try_into().ok()?;
     Some(if big { u32::from_be_bytes(bytes) } else { u32::from_le_bytes(bytes) })
 }
@@ -36,42 +37,49 @@ fn u64_at(b: &[u8], at: usize, big: bool) -> Option<u64> {
 
 /// ELF: the identification, the size of the header, and a table within the file.
 fn is_elf(b: &[u8]) -> bool {
-    let valid = || {
-        let [0x7f, b'E', b'L', b'F', class @ (1 | 2), data @ (1 | 2), 1, ..] = b else { return None };
-        let (big, wide) = (*data == 2, *class == 2);
-        let (size_at, size) = if wide { (52, 64) } else { (40, 52) };
-        let table = |at: (usize, usize)| {
-            if wide { u64_at(b, at.0, big) } else { u32_at(b, at.1, big).map(u64::from) }
-        };
-        let (programs, sections) = (table((32, 28))?, table((40, 32))?);
-        let inside = |at: u64| at == 0 || (at >= size && at < b.len() as u64);
-        let headed = u64::from(u16_at(b, size_at, big)?) == size && u32_at(b, 20, big)? == 1;
-        Some(headed && inside(programs) && inside(sections) && programs + sections > 0)
+    has_elf_header(b) == Some(true)
+}
+
+/// Returns true if the header of an ELF file is valid, and `None` if the file is too short or has another format.
+fn has_elf_header(b: &[u8]) -> Option<bool> {
+    let [0x7f, b'E', b'L', b'F', class @ (1 | 2), data @ (1 | 2), 1, ..] = b else { return None };
+    let (big, wide) = (*data == 2, *class == 2);
+    let (size_at, size) = if wide { (52, 64) } else { (40, 52) };
+    let (programs, sections) = if wide {
+        (u64_at(b, 32, big)?, u64_at(b, 40, big)?)
+    } else {
+        (u64::from(u32_at(b, 28, big)?), u64::from(u32_at(b, 32, big)?))
     };
-    valid() == Some(true)
+    let headed = u64::from(u16_at(b, size_at, big)?) == size && u32_at(b, 20, big)? == 1;
+    let are_inside = [programs, sections].iter().all(|at| *at == 0 || (*at >= size && *at < b.len() as u64));
+    Some(headed && are_inside && programs + sections > 0)
 }
 
 /// Mach-O: the commands of the header fit into the file; in a universal binary, its parts do.
 fn is_macho(b: &[u8]) -> bool {
-    let valid = || {
-        let magic = b.get(..4)?;
-        if magic == [0xca, 0xfe, 0xba, 0xbe] {
-            let parts = u32_at(b, 4, true)? as usize;
-            let inside = |i: usize| {
-                let (at, size) = (u32_at(b, 8 + i * 20 + 8, true)?, u32_at(b, 8 + i * 20 + 12, true)?);
-                Some(u64::from(at) + u64::from(size) <= b.len() as u64 && size > 0)
-            };
-            return Some((1..20).contains(&parts) && (0..parts).all(|i| inside(i) == Some(true)));
-        }
-        let big = match magic {
-            [0xfe, 0xed, 0xfa, 0xce | 0xcf] => true,
-            [0xce | 0xcf, 0xfa, 0xed, 0xfe] => false,
-            _ => return None,
-        };
-        let (commands, size) = (u32_at(b, 16, big)?, u32_at(b, 20, big)? as usize);
-        Some((1..1000).contains(&commands) && size >= 8 * commands as usize && size + 28 <= b.len())
+    has_macho_header(b) == Some(true)
+}
+
+/// Returns true if the header of a Mach-O file is valid, and `None` if the file is too short or has another format.
+fn has_macho_header(b: &[u8]) -> Option<bool> {
+    let magic = b.get(..4)?;
+    if magic == [0xca, 0xfe, 0xba, 0xbe] {
+        let parts = u32_at(b, 4, true)? as usize;
+        return Some((1..20).contains(&parts) && (0..parts).all(|i| has_part(b, i) == Some(true)));
+    }
+    let big = match magic {
+        [0xfe, 0xed, 0xfa, 0xce | 0xcf] => true,
+        [0xce | 0xcf, 0xfa, 0xed, 0xfe] => false,
+        _ => return None,
     };
-    valid() == Some(true)
+    let (commands, size) = (u32_at(b, 16, big)?, u32_at(b, 20, big)? as usize);
+    Some((1..1000).contains(&commands) && size >= 8 * commands as usize && size + 28 <= b.len())
+}
+
+/// Returns true if a part of a universal binary of Mach-O lies in the file, and `None` if the header is too short.
+fn has_part(b: &[u8], i: usize) -> Option<bool> {
+    let (at, size) = (u32_at(b, 8 + i * 20 + 8, true)?, u32_at(b, 8 + i * 20 + 12, true)?);
+    Some(u64::from(at) + u64::from(size) <= b.len() as u64 && size > 0)
 }
 
 /// Windows programs: the offset in the old header leads to the new one.
@@ -138,14 +146,16 @@ fn leb128(b: &[u8]) -> Option<(usize, usize)> {
 
 /// Binary property lists: the trailer of 32 bytes gives a table of offsets that ends where the trailer starts.
 fn is_binary_plist(b: &[u8]) -> bool {
-    let valid = || {
-        let trailer = b.len().checked_sub(32)?;
-        let (width, objects) = (u64::from(b[trailer + 6]), u64_at(b, trailer + 8, true)?);
-        let table = u64_at(b, trailer + 24, true)?;
-        let end = table.checked_add(objects.checked_mul(width)?)?;
-        Some(b.starts_with(b"bplist0") && (1..=8).contains(&width) && objects > 0 && end == trailer as u64)
-    };
-    valid() == Some(true)
+    has_plist_trailer(b) == Some(true)
+}
+
+/// Returns true if the trailer of a binary property list is valid, and `None` if the file is too short.
+fn has_plist_trailer(b: &[u8]) -> Option<bool> {
+    let trailer = b.len().checked_sub(32)?;
+    let (width, objects) = (u64::from(b[trailer + 6]), u64_at(b, trailer + 8, true)?);
+    let table = u64_at(b, trailer + 24, true)?;
+    let end = table.checked_add(objects.checked_mul(width)?)?;
+    Some(b.starts_with(b"bplist0") && (1..=8).contains(&width) && objects > 0 && end == trailer as u64)
 }
 
 /// MPEG transport streams: packets of 188 bytes, each with a sync byte.

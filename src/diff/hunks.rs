@@ -2,7 +2,7 @@
 //!
 //! Git's defaults are Myers' algorithm, the indent heuristic and three lines of context.
 
-use super::{Edit, Hunk, Lines};
+use super::{Hunk, LineEdit, LineRange};
 use imara_diff::{Algorithm, Diff, IndentHeuristic, IndentLevel, Interner, SliderHeuristic as _, Token};
 use std::cell::Cell;
 use std::ops::Range;
@@ -16,14 +16,14 @@ pub(in crate::diff) fn between(old: &[u8], new: &[u8]) -> Vec<Hunk> {
         return Vec::new();
     }
     if old.is_empty() || new.is_empty() || too_many_lines(old) || too_many_lines(new) {
-        return group(old, new, vec![Edit { old: all(old), new: all(new) }]);
+        return group(old, new, vec![LineEdit { old: all(old), new: all(new) }]);
     }
     group(old, new, edits(old, new))
 }
 
 /// Returns a range that covers a whole file.
-fn all(text: &[u8]) -> Lines {
-    Lines { start: 1, count: count(text), bytes: 0..text.len() }
+fn all(text: &[u8]) -> LineRange {
+    LineRange { start: 1, count: count(text), bytes: 0..text.len() }
 }
 
 /// Counts lines; the last one may lack its end. Saturates.
@@ -43,13 +43,13 @@ fn too_many_lines(text: &[u8]) -> bool {
 /// Git compares the whole files, and the result here is the same. But for the lines that both files share at the
 /// start and end, this function only computes what affects the result: whether they equal a line in between. The
 /// number of such lines decides which lines the algorithm ignores at first, and equal lines let an edit slide.
-fn edits(old: &[u8], new: &[u8]) -> Vec<Edit> {
+fn edits(old: &[u8], new: &[u8]) -> Vec<LineEdit> {
     let ends = common_ends(old, new);
     edits_between(old, new, ends)
 }
 
 /// Finds the edits of files that have `prefix` bytes at the start and `suffix` bytes at the end in common.
-fn edits_between(old: &[u8], new: &[u8], (prefix, suffix): (usize, usize)) -> Vec<Edit> {
+fn edits_between(old: &[u8], new: &[u8], (prefix, suffix): (usize, usize)) -> Vec<LineEdit> {
     let mut tokens = Tokens::new();
     let (old_middle, old_starts) = tokens.of_middle(old, prefix..old.len() - suffix);
     let (new_middle, new_starts) = tokens.of_middle(new, prefix..new.len() - suffix);
@@ -69,7 +69,7 @@ fn edits_between(old: &[u8], new: &[u8], (prefix, suffix): (usize, usize)) -> Ve
         let starts = if std::ptr::eq(side, &before[..]) { &old } else { &new };
         best_end(starts, side.len() as u32, edit, earliest_end)
     });
-    diff.hunks().map(|h| Edit { old: old.lines(h.before), new: new.lines(h.after) }).collect()
+    diff.hunks().map(|h| LineEdit { old: old.lines(h.before), new: new.lines(h.after) }).collect()
 }
 
 /// Selects the position of an edit that can slide by the surrounding indentation, as git does.
@@ -99,12 +99,13 @@ fn level(text: &[u8]) -> IndentLevel {
 fn common_ends(old: &[u8], new: &[u8]) -> (usize, usize) {
     /// Bytes that are compared at once.
     const BLOCK: usize = 256;
-    let equal = |(a, b): &(&[u8], &[u8])| a == b;
-    let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK)).take_while(equal).count() * BLOCK;
+    let blocks = old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK));
+    let blocks = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
     let bytes = old[blocks..].iter().zip(&new[blocks..]).take_while(|(a, b)| a == b).count();
     let prefix = memchr::memrchr(b'\n', &old[..blocks + bytes]).map_or(0, |i| i + 1);
     let (old, new) = (&old[prefix..], &new[prefix..]);
-    let blocks = old.rchunks_exact(BLOCK).zip(new.rchunks_exact(BLOCK)).take_while(equal).count() * BLOCK;
+    let blocks = old.rchunks_exact(BLOCK).zip(new.rchunks_exact(BLOCK));
+    let blocks = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
     let (old_rest, new_rest) = (&old[..old.len() - blocks], &new[..new.len() - blocks]);
     let bytes = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(a, b)| a == b).count();
     let tail = &old[old.len() - blocks - bytes..];
@@ -214,8 +215,8 @@ impl<'a> Starts<'a> {
         } else {
             (end, self.middle[(end - self.first) as usize])
         };
-        let near = |from: &(u32, usize)| from.0.abs_diff(line);
-        let (from, mut at) = if near(&self.last.get()) < near(&edge) { self.last.get() } else { edge };
+        let last = self.last.get();
+        let (from, mut at) = if last.0.abs_diff(line) < edge.0.abs_diff(line) { last } else { edge };
         for _ in from..line {
             at += super::line_len(&self.text[at..]);
         }
@@ -226,14 +227,14 @@ impl<'a> Starts<'a> {
         at
     }
 
-    fn lines(&self, range: Range<u32>) -> Lines {
+    fn lines(&self, range: Range<u32>) -> LineRange {
         let bytes = self.of(range.start)..self.of(range.end);
-        Lines { start: range.start + 1, count: range.end - range.start, bytes }
+        LineRange { start: range.start + 1, count: range.end - range.start, bytes }
     }
 }
 
 /// Groups edits that are at most twice the context apart into one hunk, and adds the context.
-fn group(old: &[u8], new: &[u8], edits: Vec<Edit>) -> Vec<Hunk> {
+fn group(old: &[u8], new: &[u8], edits: Vec<LineEdit>) -> Vec<Hunk> {
     let mut hunks: Vec<Hunk> = Vec::new();
     for edit in edits {
         let near = hunks.last_mut().filter(|h| {
@@ -257,7 +258,7 @@ fn group(old: &[u8], new: &[u8], edits: Vec<Edit>) -> Vec<Hunk> {
     hunks
 }
 
-fn with_context(text: &[u8], first: &Lines, last: &Lines) -> Lines {
+fn with_context(text: &[u8], first: &LineRange, last: &LineRange) -> LineRange {
     let (mut before, mut start) = (0, first.bytes.start);
     while before < CONTEXT && start > 0 {
         start = memchr::memrchr(b'\n', &text[..start - 1]).map_or(0, |i| i + 1);
@@ -269,7 +270,7 @@ fn with_context(text: &[u8], first: &Lines, last: &Lines) -> Lines {
         after += 1;
     }
     let count = last.start + last.count - first.start + before + after;
-    Lines { start: first.start - before, count, bytes: start..end }
+    LineRange { start: first.start - before, count, bytes: start..end }
 }
 
 #[cfg(test)]
@@ -277,7 +278,7 @@ mod tests {
     use super::*;
 
     /// The reference implementation: compares all lines of both files.
-    fn edits_of_whole_files(old: &[u8], new: &[u8]) -> Vec<Edit> {
+    fn edits_of_whole_files(old: &[u8], new: &[u8]) -> Vec<LineEdit> {
         edits_between(old, new, (0, 0))
     }
 
@@ -287,8 +288,13 @@ mod tests {
         for _ in 0..3000 {
             let (old, new) = crate::diff::tests::random_edit(&mut random);
             if old != new {
-                let seen = || format!("{}\n---\n{}", String::from_utf8_lossy(&old), String::from_utf8_lossy(&new));
-                assert_eq!(edits(&old, &new), edits_of_whole_files(&old, &new), "{}", seen());
+                assert_eq!(
+                    edits(&old, &new),
+                    edits_of_whole_files(&old, &new),
+                    "{}\n---\n{}",
+                    String::from_utf8_lossy(&old),
+                    String::from_utf8_lossy(&new)
+                );
             }
         }
     }

@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 /// Finds the byte ranges of a text that have to be masked: in order, not overlapping.
-pub(super) type Search<'m> = dyn Fn(&[u8]) -> Vec<Range<usize>> + 'm;
+pub(super) type MaskSearch<'m> = dyn Fn(&[u8]) -> Vec<Range<usize>> + 'm;
 
 impl Text {
     /// Returns a part of the text with its secrets masked; `None` if it is not a slice of this text. The surrounding
     /// text can reveal a secret, so the whole text is searched, once; the result of the first caller's search is
     /// kept.
-    pub fn masked_part<'p>(&self, part: &'p [u8], search: &Search<'_>) -> Option<Cow<'p, [u8]>> {
+    pub fn masked_part<'p>(&self, part: &'p [u8], search: &MaskSearch<'_>) -> Option<Cow<'p, [u8]>> {
         let Range { start, end } = self.range_of(part)?;
         let hidden = self.hidden(search);
         let first = hidden.partition_point(|h| h.end <= start);
@@ -29,11 +29,11 @@ impl Text {
         (end <= self.bytes.len()).then_some(at..end)
     }
 
-    fn hidden(&self, search: &Search<'_>) -> &[Range<usize>] {
+    fn hidden(&self, search: &MaskSearch<'_>) -> &[Range<usize>] {
         self.hidden.get_or_init(|| search(&self.bytes).into())
     }
 
-    fn masked(&self, search: &Search<'_>) -> Text {
+    fn masked(&self, search: &MaskSearch<'_>) -> Text {
         let mut bytes = self.bytes.clone();
         blank_all(&mut bytes, self.hidden(search));
         Text { bytes, runs: self.runs.clone(), complete: self.complete, ..Text::default() }
@@ -55,7 +55,7 @@ fn blank(text: &mut [u8], span: Range<usize>) {
 
 impl TextChange {
     /// Returns the change with its text masked, in the form that git would show.
-    pub fn masked(&self, search: &Search<'_>) -> Self {
+    pub fn masked(&self, search: &MaskSearch<'_>) -> Self {
         let mut hunks = self.hunks.clone();
         for h in &mut hunks {
             let hidden = search(&h.section);
@@ -96,15 +96,12 @@ mod tests {
     fn a_part_is_masked_where_it_overlaps_a_secret() {
         let change = code::added("a".into(), b"abc 1 abc 2 abc\n".to_vec());
         let text = &change.text().unwrap().new;
-        let part = |range: Range<usize>| {
-            let masked = text.masked_part(&text.bytes[range], &search).unwrap();
-            String::from_utf8_lossy(&masked).into_owned()
-        };
-        assert_eq!(part(0..16), "*** 1 *** 2 ***\n");
-        assert_eq!(part(2..7), "* 1 *");
-        assert_eq!(part(3..6), " 1 ");
-        assert_eq!(part(7..8), "*");
-        assert_eq!(part(13..16), "**\n");
+        for (range, masked) in
+            [(0..16, "*** 1 *** 2 ***\n"), (2..7, "* 1 *"), (3..6, " 1 "), (7..8, "*"), (13..16, "**\n")]
+        {
+            let part = text.masked_part(&text.bytes[range], &search).unwrap();
+            assert_eq!(String::from_utf8_lossy(&part), masked);
+        }
         assert!(text.masked_part(b"abc", &search).is_none());
     }
 }

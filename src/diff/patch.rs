@@ -53,7 +53,7 @@ fn read(patch: &[u8], heads: Heads) -> Result<Vec<FileChange>> {
         }
         None => patch.strip_prefix(b"\xef\xbb\xbf").unwrap_or(patch),
     };
-    let mut reader = Reader { rest: patch, number: 1, budget: binary::BUDGET, heads };
+    let mut reader = PatchReader { rest: patch, number: 1, budget: binary::BUDGET, heads };
     let mut changes = Vec::new();
     while let Some(line) = reader.peek() {
         match reader.next_file(line)? {
@@ -71,14 +71,15 @@ fn read(patch: &[u8], heads: Heads) -> Result<Vec<FileChange>> {
 
 /// Returns true if a text without changed files can be git's output for no changes: empty, or only commits.
 fn may_be_without_changes(patch: &[u8]) -> bool {
-    let id = |rest: &[u8]| rest.len() >= 40 && rest[..40].iter().all(u8::is_ascii_hexdigit);
     patch.trim_ascii().is_empty()
-        || patch.strip_prefix(b"commit ").is_some_and(id)
-        || patch.strip_prefix(b"From ").is_some_and(id)
+        || patch
+            .strip_prefix(b"commit ")
+            .or_else(|| patch.strip_prefix(b"From "))
+            .is_some_and(|rest| rest.len() >= 40 && rest[..40].iter().all(u8::is_ascii_hexdigit))
 }
 
 /// The lines of a patch that are not parsed yet.
-struct Reader<'a> {
+struct PatchReader<'a> {
     rest: &'a [u8],
     /// The number of the next line, for errors.
     number: usize,
@@ -87,7 +88,7 @@ struct Reader<'a> {
     heads: Heads,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PatchReader<'a> {
     /// Returns the next line with its line end.
     fn peek(&self) -> Option<&'a [u8]> {
         (!self.rest.is_empty()).then(|| &self.rest[..super::line_len(self.rest)])
@@ -100,6 +101,11 @@ impl<'a> Reader<'a> {
             rest = &rest[super::line_len(rest)..];
         }
         (!rest.is_empty()).then(|| &rest[..super::line_len(rest)])
+    }
+
+    /// Returns true if the line `n` lines further down starts with a mark.
+    fn line_starts(&self, n: usize, mark: &[u8]) -> bool {
+        self.peek_at(n).is_some_and(|line| line.starts_with(mark))
     }
 
     fn next(&mut self) -> Option<&'a [u8]> {
@@ -116,20 +122,25 @@ impl<'a> Reader<'a> {
 
     /// Parses a changed file if one starts at the next line, which is `line`.
     fn next_file(&mut self, line: &'a [u8]) -> Result<Option<FileChange>> {
-        let starts = |n: usize, with: &[u8]| self.peek_at(n).is_some_and(|l| l.starts_with(with));
         match line.first() {
             Some(b'd') if line.starts_with(b"diff --git ") => self.git_file().map(Some),
             Some(b'd') if line.starts_with(b"diff --cc ") || line.starts_with(b"diff --combined ") => {
                 Err(combined(self.number))
             }
-            Some(b'-') if line.starts_with(b"--- ") && starts(1, b"+++ ") && starts(2, b"@@ -") => {
+            Some(b'-') if line.starts_with(b"--- ") && self.line_starts(1, b"+++ ") && self.line_starts(2, b"@@ -") => {
                 self.plain_file().map(Some)
             }
             Some(b'@') if line.starts_with(b"@@@ -") => Err(combined(self.number)),
             Some(b'@') if hunks::Header::parse(line).is_some() => Err(self.wrong("hunk without file names before it")),
-            Some(b'*') if line.starts_with(b"*** ") && starts(1, b"--- ") && starts(2, b"***************") => Err(self
-                .wrong("unsupported context diff")
-                .hint_person("make a unified diff: diff -u OLD NEW | claude-reviewer review patch -")),
+            Some(b'*')
+                if line.starts_with(b"*** ")
+                    && self.line_starts(1, b"--- ")
+                    && self.line_starts(2, b"***************") =>
+            {
+                Err(self
+                    .wrong("unsupported context diff")
+                    .hint_person("make a unified diff: diff -u OLD NEW | claude-reviewer review patch -"))
+            }
             Some(b'B') => self.plain_binary(line).transpose(),
             Some(b'I') if line.starts_with(b"Index: ") => self.subversion_binary(line).transpose(),
             Some(b'S') if line.starts_with(b"Submodule ") => self.submodule_log(line).transpose(),
@@ -161,26 +172,25 @@ impl<'a> Reader<'a> {
         }
         let line = self.peek().unwrap_or_default();
         let mut labels = None;
-        let mut content = Shown::Nothing;
-        if line.starts_with(b"--- ") && self.peek_at(1).is_some_and(|l| l.starts_with(b"+++ ")) {
+        let mut content = PatchContent::Nothing;
+        if line.starts_with(b"--- ") && self.line_starts(1, b"+++ ") {
             labels = self.labels()?;
-            content = Shown::Lines(Hunks::read(self, crlf)?);
+            content = PatchContent::Lines(Hunks::read(self, crlf)?);
         } else if is_binary_line(trim(line)) {
             self.next();
-            content = Shown::Binary(binary::Contents::default());
+            content = PatchContent::Binary(binary::Contents::default());
         } else if trim(line) == b"GIT binary patch" {
-            content = Shown::Binary(binary::read(self)?);
+            content = PatchContent::Binary(binary::read(self)?);
         }
         let pair = head
             .names()
             .or_else(|| pair_of_git_line(names))
             .or_else(|| labels.map(|(old, new)| pair_of_names(old, new)))
             .ok_or_else(|| wrong(number, "cannot separate the two file names"))?;
-        let gone = |label: Option<&[u8]>| label.is_some_and(names::is_null);
-        let added = head.added || gone(labels.map(|l| l.0));
-        let deleted = head.deleted || gone(labels.map(|l| l.1));
+        let added = head.added || labels.is_some_and(|(old, _)| names::is_null(old));
+        let deleted = head.deleted || labels.is_some_and(|(_, new)| names::is_null(new));
         let entry = head.entry(&pair, added, deleted).map_err(|e| invalid_header(number, e))?;
-        let is_whole = self.heads == Heads::Taken || !matches!(content, Shown::Nothing);
+        let is_whole = self.heads == Heads::Taken || !matches!(content, PatchContent::Nothing);
         if !is_whole && head.content_is_missing(&entry) {
             return Err(wrong(number, "the patch lacks the content of the file"));
         }
@@ -198,18 +208,20 @@ impl<'a> Reader<'a> {
         let added = stamps[0] && hunks.new_side_only();
         let deleted = stamps[1] && hunks.old_side_only();
         let entry = GitHead::default().entry(&pair, added, deleted).map_err(|e| invalid_header(number, e))?;
-        finish(entry, Shown::Lines(hunks)).map_err(|e| wrong(number, e))
+        finish(entry, PatchContent::Lines(hunks)).map_err(|e| wrong(number, e))
     }
 
     /// Parses the `---` and `+++` lines.
     fn labels(&mut self) -> Result<Option<(&'a [u8], &'a [u8])>> {
-        let mut label = |mark: &[u8]| {
-            let number = self.number;
-            let Some(label) = self.next().and_then(|l| l.strip_prefix(mark)).map(trim) else { return Ok(None) };
-            names::refuse_label(label).map_err(|e| invalid_header(number, e))?;
-            Ok(Some(label))
-        };
-        Ok(label(b"--- ")?.zip(label(b"+++ ")?))
+        Ok(self.label(b"--- ")?.zip(self.label(b"+++ ")?))
+    }
+
+    /// Parses a line that consists of a mark and a name; returns `None` if it has another mark.
+    fn label(&mut self, mark: &[u8]) -> Result<Option<&'a [u8]>> {
+        let number = self.number;
+        let Some(label) = self.next().and_then(|l| l.strip_prefix(mark)).map(trim) else { return Ok(None) };
+        names::refuse_label(label).map_err(|e| invalid_header(number, e))?;
+        Ok(Some(label))
     }
 
     /// Parses `Binary files A and B differ`, as GNU diff prints it for a tree.
@@ -250,22 +262,23 @@ impl<'a> Reader<'a> {
         let entry = GitHead::of_submodule().entry(&pair_of_names(path, path), false, false);
         let number = self.number;
         self.next();
-        let change = |entry| FileChange { entry, body: Body::Submodule { dirty: false } };
-        Some(entry.map(change).map_err(|e| invalid_header(number, e)))
+        let change = entry.map(|entry| FileChange { entry, body: Body::Submodule { dirty: false } });
+        Some(change.map_err(|e| invalid_header(number, e)))
     }
 }
 
 /// The content of a file in a patch.
-enum Shown {
+enum PatchContent {
     Nothing,
     Lines(Hunks),
     Binary(binary::Contents),
 }
 
 /// Returns the change of a binary file without content in the patch.
-fn without_content(number: usize, entry: std::result::Result<Entry, Fault>) -> Result<FileChange> {
-    let change = |entry| finish(entry, Shown::Binary(binary::Contents::default())).map_err(Fault::Other);
-    entry.and_then(change).map_err(|e| invalid_header(number, e))
+fn without_content(number: usize, entry: std::result::Result<Entry, HeaderFault>) -> Result<FileChange> {
+    entry
+        .and_then(|entry| finish(entry, PatchContent::Binary(binary::Contents::default())).map_err(HeaderFault::Other))
+        .map_err(|e| invalid_header(number, e))
 }
 
 /// Returns the error for a line of the patch.
@@ -275,23 +288,23 @@ fn wrong(number: usize, what: impl std::fmt::Display) -> Error {
 
 /// Reason why a file header is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
+enum HeaderFault {
     /// A problem with a file name, which another command can avoid.
     Name(&'static str),
     Other(&'static str),
 }
 
-impl From<&'static str> for Fault {
+impl From<&'static str> for HeaderFault {
     fn from(what: &'static str) -> Self {
         Self::Other(what)
     }
 }
 
 /// Returns the error for a file header.
-fn invalid_header(number: usize, fault: Fault) -> Error {
+fn invalid_header(number: usize, fault: HeaderFault) -> Error {
     match fault {
-        Fault::Other(what) => wrong(number, what),
-        Fault::Name(what) => wrong(number, what).hint(
+        HeaderFault::Other(what) => wrong(number, what),
+        HeaderFault::Name(what) => wrong(number, what).hint(
             "make the patch with names relative to the top of the repository: git diff, or in a folder above both: \
              diff -ru -x .git OLD NEW",
         ),
@@ -320,26 +333,26 @@ fn is_binary_line(line: &[u8]) -> bool {
 }
 
 /// Combines a file's names and content.
-fn finish(entry: Entry, content: Shown) -> std::result::Result<FileChange, &'static str> {
+fn finish(entry: Entry, content: PatchContent) -> std::result::Result<FileChange, &'static str> {
     let submodule = [&entry.old, &entry.new].into_iter().flatten().any(|s| s.mode == FileMode::Submodule);
     let body = match content {
-        Shown::Lines(hunks) if submodule => return Ok(submodule_change(entry, &hunks)),
-        Shown::Lines(hunks) if entry.old.is_none() && !hunks.new_side_only() => {
+        PatchContent::Lines(hunks) if submodule => return Ok(submodule_change(entry, &hunks)),
+        PatchContent::Lines(hunks) if entry.old.is_none() && !hunks.new_side_only() => {
             return Err("new file with old lines");
         }
-        Shown::Lines(hunks) if entry.new.is_none() && !hunks.old_side_only() => {
+        PatchContent::Lines(hunks) if entry.new.is_none() && !hunks.old_side_only() => {
             return Err("deleted file with new lines");
         }
-        Shown::Lines(hunks) => {
+        PatchContent::Lines(hunks) => {
             let mut change = hunks.into_change(entry.old.is_some(), entry.new.is_some());
             if entry.new.is_some() {
                 change.undecoded = content::flaw(&change.new.bytes, entry.path().as_bytes());
             }
             Body::Text(change)
         }
-        Shown::Binary(contents) => contents.into_body(&entry),
-        Shown::Nothing if submodule => Body::Submodule { dirty: false },
-        Shown::Nothing => Body::Same,
+        PatchContent::Binary(contents) => contents.into_body(&entry),
+        PatchContent::Nothing if submodule => Body::Submodule { dirty: false },
+        PatchContent::Nothing => Body::Same,
     };
     Ok(FileChange { entry, body })
 }

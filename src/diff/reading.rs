@@ -4,7 +4,7 @@
 //! and digits. A file can be UTF-16 in one part and ASCII in another. In shells, C and Python, a backslash at the end
 //! of a line continues it. The rules read the text as it is, and then each further reading.
 
-use super::{Hunk, LineNo, Lines, Run, Text, TextChange, utf7};
+use super::{Hunk, LineNo, LineRange, Text, TextChange, TextRun, utf7};
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -41,9 +41,9 @@ impl TextChange {
 
     /// Returns the change without NUL bytes and with UTF-7 decoded; `None` if nothing changes.
     fn decoded(&self) -> Option<Self> {
-        let changes = |text: &[u8]| memchr::memchr(0, text).is_some() || utf7::is_used(text);
-        let with_lines = || self.with(Moved::of(&self.old, decode_line), Moved::of(&self.new, decode_line));
-        self.added().any(|block| changes(block.text)).then(with_lines)
+        self.added()
+            .any(|block| memchr::memchr(0, block.text).is_some() || utf7::is_used(block.text))
+            .then(|| self.with(Moved::of(&self.old, decode_line), Moved::of(&self.new, decode_line)))
     }
 
     /// Returns the change with joined lines on the new side, where a backslash or a pipe continues a line. A joined
@@ -60,14 +60,14 @@ impl TextChange {
 
     /// Returns the change with other text and the same number of lines.
     fn with(&self, old: Moved, new: Moved) -> Self {
-        let hunk = |h: &Hunk| Hunk {
+        let hunks = self.hunks.iter().map(|h| Hunk {
             old: old.lines(&h.old),
             new: new.lines(&h.new),
-            edits: h.edits.iter().map(|e| super::Edit { old: old.lines(&e.old), new: new.lines(&e.new) }).collect(),
+            edits: h.edits.iter().map(|e| super::LineEdit { old: old.lines(&e.old), new: new.lines(&e.new) }).collect(),
             section: h.section.clone(),
-        };
+        });
         Self {
-            hunks: self.hunks.iter().map(hunk).collect(),
+            hunks: hunks.collect(),
             old: old.into_text(&self.old),
             new: new.into_text(&self.new),
             encoding: self.encoding,
@@ -114,7 +114,7 @@ enum Continued {
 
 /// A line, and the part of it that goes into the joined line.
 #[derive(Clone, Copy, Debug)]
-struct Piece<'a> {
+struct JoinedPiece<'a> {
     line: &'a [u8],
     text: &'a [u8],
 }
@@ -125,11 +125,10 @@ fn may_continue(text: &[u8], range: &Range<usize>) -> bool {
     let from = range.start.saturating_sub(1);
     let above = memchr::memrchr(b'\n', &text[..from]).map_or(0, |i| i + 1);
     let part = &text[above..range.end];
-    let goes_on = |end: usize| {
-        let rest = part[..end].iter().rev().find(|b| !matches!(b, b' ' | b'\t' | b'\r'));
-        matches!(rest, Some(b'\\' | b'|' | b'&'))
-    };
-    memchr::memchr_iter(b'\n', part).any(goes_on) || memchr::memmem::find(part, b"| #").is_some()
+    memchr::memchr_iter(b'\n', part).any(|end| {
+        let last = part[..end].iter().rev().find(|b| !matches!(b, b' ' | b'\t' | b'\r'));
+        matches!(last, Some(b'\\' | b'|' | b'&'))
+    }) || memchr::memmem::find(part, b"| #").is_some()
 }
 
 /// Returns the part of a line that goes into the joined one, and how the line continues; `None` if it ends.
@@ -219,7 +218,7 @@ impl Moved {
 
     /// Adds continued lines as one joined line. The first of them starts at byte `start` of the original and has
     /// `number`.
-    fn push_joined(&mut self, pieces: &[Piece<'_>], (start, number): (usize, u32), added: &[Range<usize>]) {
+    fn push_joined(&mut self, pieces: &[JoinedPiece<'_>], (start, number): (usize, u32), added: &[Range<usize>]) {
         let mut at = start;
         let mut lines: Vec<(usize, bool)> = Vec::with_capacity(pieces.len());
         for piece in pieces {
@@ -254,13 +253,12 @@ impl Moved {
         self.offset(range.start)..self.offset(range.end)
     }
 
-    fn lines(&self, lines: &Lines) -> Lines {
-        Lines { start: lines.start, count: lines.count, bytes: self.range(&lines.bytes) }
+    fn lines(&self, lines: &LineRange) -> LineRange {
+        LineRange { start: lines.start, count: lines.count, bytes: self.range(&lines.bytes) }
     }
 
     fn into_text(self, text: &Text) -> Text {
-        let run = |run: &Run| Run { first: run.first, bytes: self.range(&run.bytes) };
-        let runs = text.runs.iter().map(run).collect();
+        let runs = text.runs.iter().map(|run| TextRun { first: run.first, bytes: self.range(&run.bytes) }).collect();
         let joints = Some(self.joints).filter(|j| !j.is_empty()).map(|j| Box::new(Joints(j)));
         Text { bytes: self.bytes, runs, complete: text.complete, joints, ..Text::default() }
     }
@@ -268,8 +266,8 @@ impl Moved {
 
 /// Returns the first line of a text and the lines that continue it, within the bound. Skips comments between them,
 /// and empty lines after a pipe, as shells and Docker do.
-fn continued_lines(text: &[u8]) -> Vec<Piece<'_>> {
-    let mut out: Vec<Piece<'_>> = Vec::new();
+fn continued_lines(text: &[u8]) -> Vec<JoinedPiece<'_>> {
+    let mut out: Vec<JoinedPiece<'_>> = Vec::new();
     let mut end = None;
     let mut size = 0;
     for line in text.split_inclusive(|b| *b == b'\n') {
@@ -286,7 +284,7 @@ fn continued_lines(text: &[u8]) -> Vec<Piece<'_>> {
             Some((text, _)) => text,
             None => line.trim_ascii_end(),
         };
-        out.push(Piece { line, text });
+        out.push(JoinedPiece { line, text });
         if !is_skipped {
             end = next.map(|(_, end)| end);
         }
@@ -358,9 +356,8 @@ mod tests {
         assert_eq!(blocks, [(3, b"curl x   | sh\n".to_vec())]);
         let text = &readings[0].new;
         let added = readings[0].added().next().unwrap().text;
-        let lines = |part: &[u8]| text.joined_lines(part).map(|(first, last)| (first.get(), last.get()));
-        assert_eq!(lines(added), Some((3, 3)));
-        assert_eq!((lines(&added[8..]), lines(&added[..7])), (None, None));
+        assert_eq!(text.joined_lines(added).map(|(first, last)| (first.get(), last.get())), Some((3, 3)));
+        assert_eq!((text.joined_lines(&added[8..]), text.joined_lines(&added[..7])), (None, None));
         assert_eq!(text.original_line(&added[..4]).map(LineNo::get), Some(2));
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Text that git would not show (see [`super::Hidden`]) is written as a binary file, as git does.
 
-use super::{Body, ChangeKind, FileChange, FileMode, Hunk, Lines, ObjectId, Side, Text, TextChange};
+use super::{Body, ChangeKind, FileChange, FileMode, Hunk, LineRange, ObjectId, Side, Text, TextChange};
 
 /// Bytes of the function line that git keeps (`struct func_line` of its `xdiff/xemit.c`).
 const SECTION_LIMIT: usize = 80;
@@ -14,8 +14,8 @@ const NO_NEWLINE: &[u8] = b"\n\\ No newline at end of file\n";
 /// An index line needs both IDs; it is omitted if the source does not have them.
 pub fn write(change: &FileChange, out: &mut Vec<u8>) {
     let entry = &change.entry;
-    let path = |side: &Option<Side>| side.as_ref().unwrap_or_else(|| side_of(entry)).path.clone();
-    let (old_path, new_path) = (path(&entry.old), path(&entry.new));
+    let old_path = &entry.old.as_ref().unwrap_or_else(|| side_of(entry)).path;
+    let new_path = &entry.new.as_ref().unwrap_or_else(|| side_of(entry)).path;
     let old_label = quote(b"a/", old_path.as_bytes());
     let new_label = quote(b"b/", new_path.as_bytes());
     extend(out, &[b"diff --git ", &old_label, b" ", &new_label, b"\n"]);
@@ -90,7 +90,7 @@ fn write_lines(mark: u8, text: &Text, range: std::ops::Range<usize>, out: &mut V
     }
 }
 
-fn write_hunk_header(old: &Lines, new: &Lines, section: &[u8], out: &mut Vec<u8>) {
+fn write_hunk_header(old: &LineRange, new: &LineRange, section: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"@@ -");
     write_range(old, out);
     out.extend_from_slice(b" +");
@@ -103,7 +103,7 @@ fn write_hunk_header(old: &Lines, new: &Lines, section: &[u8], out: &mut Vec<u8>
 }
 
 /// An empty range has the number of the line before it, and a count of one is omitted.
-fn write_range(lines: &Lines, out: &mut Vec<u8>) {
+fn write_range(lines: &LineRange, out: &mut Vec<u8>) {
     let text = match lines.count {
         0 => format!("{},0", lines.start - 1),
         1 => lines.start.to_string(),
@@ -147,12 +147,11 @@ fn side_of(entry: &super::Entry) -> &Side {
 }
 
 fn write_modes(entry: &super::Entry, out: &mut Vec<u8>) {
-    let mode = |side: &Side| side.mode.octal().as_bytes();
-    match (&entry.old, &entry.new) {
-        (None, Some(new)) => extend(out, &[b"new file mode ", mode(new), b"\n"]),
-        (Some(old), None) => extend(out, &[b"deleted file mode ", mode(old), b"\n"]),
-        (Some(old), Some(new)) if old.mode != new.mode => {
-            extend(out, &[b"old mode ", mode(old), b"\nnew mode ", mode(new), b"\n"]);
+    match (entry.old.as_ref().map(|side| side.mode), entry.new.as_ref().map(|side| side.mode)) {
+        (None, Some(new)) => extend(out, &[b"new file mode ", new.octal().as_bytes(), b"\n"]),
+        (Some(old), None) => extend(out, &[b"deleted file mode ", old.octal().as_bytes(), b"\n"]),
+        (Some(old), Some(new)) if old != new => {
+            extend(out, &[b"old mode ", old.octal().as_bytes(), b"\nnew mode ", new.octal().as_bytes(), b"\n"]);
         }
         _ => {}
     }
@@ -169,8 +168,7 @@ fn write_similarity(kind: ChangeKind, old: &[u8], new: &[u8], out: &mut Vec<u8>)
 }
 
 fn write_index(entry: &super::Entry, out: &mut Vec<u8>) {
-    let id = |side: &Option<Side>| side.as_ref().and_then(|s| s.id);
-    let (old, new) = (id(&entry.old), id(&entry.new));
+    let (old, new) = (entry.old.as_ref().and_then(|s| s.id), entry.new.as_ref().and_then(|s| s.id));
     let (old, new) = match (old, new) {
         (Some(old), Some(new)) => (old, new),
         (Some(old), None) if entry.new.is_none() => (old, ObjectId::null_like(old)),
@@ -189,17 +187,19 @@ fn write_index(entry: &super::Entry, out: &mut Vec<u8>) {
 
 /// Git ends a name that contains a space with a tab, for compatibility with GNU patch.
 fn write_names(old: &[u8], new: &[u8], out: &mut Vec<u8>) {
-    let tab = |label: &[u8]| if label.contains(&b' ') { &b"\t"[..] } else { b"" };
-    extend(out, &[b"--- ", old, tab(old), b"\n+++ ", new, tab(new), b"\n"]);
+    extend(out, &[b"--- ", old, tab_after(old), b"\n+++ ", new, tab_after(new), b"\n"]);
+}
+
+/// Returns the tab that git writes after a label with a space.
+fn tab_after(label: &[u8]) -> &'static [u8] {
+    if label.contains(&b' ') { b"\t" } else { b"" }
 }
 
 fn write_submodule(entry: &super::Entry, dirty: bool, out: &mut Vec<u8>) {
-    let commit = |side: &Option<Side>| {
-        side.as_ref().filter(|s| s.mode == FileMode::Submodule).and_then(|s| s.id).map(|id| id.to_string())
-    };
-    let (old, new) = (commit(&entry.old), commit(&entry.new));
-    let range = |side: &Option<String>| if side.is_some() { "1" } else { "0,0" };
-    extend(out, &[b"@@ -", range(&old).as_bytes(), b" +", range(&new).as_bytes(), b" @@\n"]);
+    let (old, new) = (commit_of(entry.old.as_ref()), commit_of(entry.new.as_ref()));
+    let old_range: &[u8] = if old.is_some() { b"1" } else { b"0,0" };
+    let new_range: &[u8] = if new.is_some() { b"1" } else { b"0,0" };
+    extend(out, &[b"@@ -", old_range, b" +", new_range, b" @@\n"]);
     if let Some(old) = old {
         extend(out, &[b"-Subproject commit ", old.as_bytes(), b"\n"]);
     }
@@ -207,6 +207,11 @@ fn write_submodule(entry: &super::Entry, dirty: bool, out: &mut Vec<u8>) {
         let dirty = if dirty { &b"-dirty"[..] } else { b"" };
         extend(out, &[b"+Subproject commit ", new.as_bytes(), dirty, b"\n"]);
     }
+}
+
+/// Returns the commit of a submodule; `None` for a side that is not a submodule.
+fn commit_of(side: Option<&Side>) -> Option<String> {
+    side.filter(|s| s.mode == FileMode::Submodule).and_then(|s| s.id).map(|id| id.to_string())
 }
 
 fn extend(out: &mut Vec<u8>, parts: &[&[u8]]) {
@@ -217,15 +222,14 @@ fn extend(out: &mut Vec<u8>, parts: &[&[u8]]) {
 
 /// Quotes a path as git does with `core.quotePath=true`; a path without special characters stays as it is.
 pub fn quote(prefix: &[u8], path: &[u8]) -> Vec<u8> {
-    let plain = |b: &u8| matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\');
-    if prefix.iter().chain(path).all(plain) {
+    if prefix.iter().chain(path).all(is_plain) {
         return [prefix, path].concat();
     }
     let mut out = vec![b'"'];
     for &b in prefix.iter().chain(path) {
         match b {
             b'"' | b'\\' => out.extend_from_slice(&[b'\\', b]),
-            _ if plain(&b) => out.push(b),
+            _ if is_plain(&b) => out.push(b),
             _ => match ESCAPES.iter().find(|(_, raw)| *raw == b) {
                 Some((letter, _)) => out.extend_from_slice(&[b'\\', *letter]),
                 None => out.extend_from_slice(format!("\\{b:03o}").as_bytes()),
@@ -234,6 +238,11 @@ pub fn quote(prefix: &[u8], path: &[u8]) -> Vec<u8> {
     }
     out.push(b'"');
     out
+}
+
+/// Returns true if a byte is part of a quoted path as it is.
+fn is_plain(b: &u8) -> bool {
+    matches!(b, b' '..=b'~') && !matches!(b, b'"' | b'\\')
 }
 
 /// The letters for control bytes in a quoted path.

@@ -1,7 +1,7 @@
 //! The file of decisions: TOML, one table for each finding, sorted by path, rule and fingerprint.
 
 use super::comments::Comments;
-use super::{Digest, Entry, Occurrence, put};
+use super::{DecisionEntry, Digest, Occurrence, put};
 use crate::finding::Decision;
 use jiff::civil::Date;
 use serde::Deserialize;
@@ -23,7 +23,7 @@ version = 1
 /// A file of decisions: its entries, and the comments of people, which stay when the file is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sheet {
-    pub entries: Vec<Entry>,
+    pub entries: Vec<DecisionEntry>,
     comments: Comments,
 }
 
@@ -32,7 +32,7 @@ impl Sheet {
     ///
     /// # Errors
     /// Same as [`parse`].
-    pub fn parse(text: &str) -> Result<Self, Problem> {
+    pub fn parse(text: &str) -> Result<Self, DispositionProblem> {
         let entries = parse(text)?;
         let fingerprints: Vec<&str> = entries.iter().map(|e| e.fingerprint.as_str()).collect();
         let own: Vec<&str> = HEAD.lines().filter(|line| line.starts_with('#')).collect();
@@ -41,7 +41,7 @@ impl Sheet {
     }
 
     /// Adds an entry. It replaces the entries of the same finding, whose comments stay.
-    pub fn put(&mut self, entry: Entry) {
+    pub fn put(&mut self, entry: DecisionEntry) {
         put(&mut self.entries, entry);
     }
 
@@ -53,7 +53,7 @@ impl Sheet {
 
 /// Why a file cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct DispositionProblem {
     /// Line number, 1-based.
     pub line: Option<usize>,
     pub message: String,
@@ -61,7 +61,7 @@ pub struct Problem {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct DispositionFile {
     version: Spanned<u32>,
     #[serde(default)]
     disposition: Vec<Spanned<Table>>,
@@ -90,36 +90,41 @@ struct Table {
 ///
 /// # Errors
 /// The first problem, with its line. No entry of such a file counts.
-pub fn parse(text: &str) -> Result<Vec<Entry>, Problem> {
-    let line = |offset: usize| Some(text[..offset.min(text.len())].matches('\n').count() + 1);
-    let file: File = toml::from_str(text).map_err(|e| Problem {
-        line: e.span().and_then(|span| line(span.start)),
+pub fn parse(text: &str) -> Result<Vec<DecisionEntry>, DispositionProblem> {
+    let file: DispositionFile = toml::from_str(text).map_err(|e| DispositionProblem {
+        line: e.span().map(|span| line_at(text, span.start)),
         message: e.message().lines().next().unwrap_or_default().to_owned(),
     })?;
-    let at = |span: std::ops::Range<usize>, message: String| Problem { line: line(span.start), message };
     if *file.version.get_ref() != VERSION {
         let message = format!("version {} is not known; the newest is {VERSION}", file.version.get_ref());
-        return Err(at(file.version.span(), message));
+        return Err(DispositionProblem { line: Some(line_at(text, file.version.span().start)), message });
     }
     if file.disposition.len() > MAX_ENTRIES {
-        return Err(Problem { line: None, message: format!("more than {MAX_ENTRIES} entries") });
+        return Err(DispositionProblem { line: None, message: format!("more than {MAX_ENTRIES} entries") });
     }
     let mut seen = HashSet::new();
     let mut entries = Vec::with_capacity(file.disposition.len());
     for table in file.disposition {
-        let entry = entry(table.into_inner()).map_err(|(span, message)| at(span, message))?;
-        if !seen.insert(entry.1.fingerprint.clone()) {
-            return Err(at(entry.0, format!("a second entry for {}", entry.1.fingerprint)));
+        let (span, entry) = entry(table.into_inner())
+            .map_err(|(span, message)| DispositionProblem { line: Some(line_at(text, span.start)), message })?;
+        if !seen.insert(entry.fingerprint.clone()) {
+            let message = format!("a second entry for {}", entry.fingerprint);
+            return Err(DispositionProblem { line: Some(line_at(text, span.start)), message });
         }
-        entries.push(entry.1);
+        entries.push(entry);
     }
     Ok(entries)
 }
 
-type Span = std::ops::Range<usize>;
+/// Returns the line of a byte offset, 1-based.
+fn line_at(text: &str, offset: usize) -> usize {
+    text[..offset.min(text.len())].matches('\n').count() + 1
+}
+
+type EntrySpan = std::ops::Range<usize>;
 
 /// Validates a table. Returns the entry, and the position of its fingerprint.
-fn entry(t: Table) -> Result<(Span, Entry), (Span, String)> {
+fn entry(t: Table) -> Result<(EntrySpan, DecisionEntry), (EntrySpan, String)> {
     let fingerprint = t.fingerprint.get_ref();
     if fingerprint.len() != 32 || !fingerprint.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
         return Err((t.fingerprint.span(), "fingerprint must be 32 hexadecimal digits, lower case".to_owned()));
@@ -127,10 +132,6 @@ fn entry(t: Table) -> Result<(Span, Entry), (Span, String)> {
     let decision = Decision::parse(t.status.get_ref());
     let decision =
         decision.ok_or_else(|| (t.status.span(), "status must be accepted, rejected or deferred".to_owned()))?;
-    let date = |text: &Spanned<String>, name: &str| {
-        let parsed = text.get_ref().parse::<Date>();
-        parsed.map_err(|_| (text.span(), format!("{name} must be a date such as \"2026-01-31\"")))
-    };
     let created = date(&t.created, "created")?;
     let expires = t.expires.as_ref().map(|text| date(text, "expires")).transpose()?;
     let digest = match &t.digest {
@@ -141,14 +142,14 @@ fn entry(t: Table) -> Result<(Span, Entry), (Span, String)> {
         }
     };
     let occurrence = t.occurrence.as_ref().map_or(Ok(Occurrence::ONLY), |text| {
-        let message = || "occurrence must be two numbers such as \"1 of 2\"".to_owned();
-        Occurrence::parse(text.get_ref()).ok_or_else(|| (text.span(), message()))
+        Occurrence::parse(text.get_ref())
+            .ok_or_else(|| (text.span(), "occurrence must be two numbers such as \"1 of 2\"".to_owned()))
     })?;
     if decision == Decision::Deferred && expires.is_none() {
         return Err((t.status.span(), "a deferred finding needs expires".to_owned()));
     }
     let span = t.fingerprint.span();
-    let entry = Entry {
+    let entry = DecisionEntry {
         fingerprint: t.fingerprint.into_inner(),
         rule: t.rule,
         path: t.path,
@@ -164,15 +165,21 @@ fn entry(t: Table) -> Result<(Span, Entry), (Span, String)> {
     Ok((span, entry))
 }
 
+/// Parses the date of a key.
+fn date(text: &Spanned<String>, name: &str) -> Result<Date, (EntrySpan, String)> {
+    let parsed = text.get_ref().parse::<Date>();
+    parsed.map_err(|_| (text.span(), format!("{name} must be a date such as \"2026-01-31\"")))
+}
+
 /// Returns the text of a file without comments of people.
-pub fn render(entries: &[Entry]) -> String {
+pub fn render(entries: &[DecisionEntry]) -> String {
     written(entries, &Comments::default())
 }
 
 /// Returns the text of a file. The output order does not depend on that of the entries, so that two people who add
 /// one each rarely conflict.
-fn written(entries: &[Entry], comments: &Comments) -> String {
-    let mut sorted: Vec<&Entry> = entries.iter().collect();
+fn written(entries: &[DecisionEntry], comments: &Comments) -> String {
+    let mut sorted: Vec<&DecisionEntry> = entries.iter().collect();
     sorted.sort_by(|a, b| (&a.path, &a.rule, &a.fingerprint).cmp(&(&b.path, &b.rule, &b.fingerprint)));
     let (head, version) = HEAD.split_once("version").unwrap_or((HEAD, ""));
     let mut out = head.to_owned();
@@ -182,27 +189,24 @@ fn written(entries: &[Entry], comments: &Comments) -> String {
         out.push('\n');
         lines(comments.of_entries.get(&e.fingerprint).map_or(&[][..], Vec::as_slice), &mut out);
         out.push_str("[[disposition]]\n");
-        let mut put = |name: &str, value: &str| {
-            let _ = writeln!(out, "{name} = {}", crate::policy::quoted(value));
-        };
-        put("fingerprint", &e.fingerprint);
-        put("rule", &e.rule);
+        field("fingerprint", &e.fingerprint, &mut out);
+        field("rule", &e.rule, &mut out);
         if let Some(path) = &e.path {
-            put("path", path);
+            field("path", path, &mut out);
         }
-        put("line", &e.line);
+        field("line", &e.line, &mut out);
         if let Some(digest) = &e.digest {
-            put("digest", &digest.to_string());
+            field("digest", &digest.to_string(), &mut out);
         }
         if e.occurrence != Occurrence::ONLY {
-            put("occurrence", &e.occurrence.to_string());
+            field("occurrence", &e.occurrence.to_string(), &mut out);
         }
-        put("status", e.decision.name());
-        put("reason", &e.reason);
-        put("owner", &e.owner);
-        put("created", &e.created.to_string());
+        field("status", e.decision.name(), &mut out);
+        field("reason", &e.reason, &mut out);
+        field("owner", &e.owner, &mut out);
+        field("created", &e.created.to_string(), &mut out);
         if let Some(expires) = e.expires {
-            put("expires", &expires.to_string());
+            field("expires", &expires.to_string(), &mut out);
         }
     }
     if !comments.foot.is_empty() {
@@ -210,6 +214,11 @@ fn written(entries: &[Entry], comments: &Comments) -> String {
         lines(&comments.foot, &mut out);
     }
     out
+}
+
+/// Appends a key and its value.
+fn field(name: &str, value: &str, out: &mut String) {
+    let _ = writeln!(out, "{name} = {}", crate::policy::quoted(value));
 }
 
 fn lines(all: &[String], out: &mut String) {

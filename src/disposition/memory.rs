@@ -51,10 +51,11 @@ impl Memory {
         if !(0..DAYS).contains(&(today - began)) {
             return None;
         }
-        let pair = |line: &str| {
-            line.split_once(' ').and_then(|(name, hash)| Some((hex::decode_array(name)?, hex::decode_array(hash)?)))
-        };
-        let hashes = lines.take(MOST).map(pair).collect::<Option<_>>()?;
+        let pairs = lines.take(MOST).map(|line| {
+            let (name, hash) = line.split_once(' ')?;
+            Some((hex::decode_array(name)?, hex::decode_array(hash)?))
+        });
+        let hashes = pairs.collect::<Option<_>>()?;
         Some(Self { key, began, hashes, is_changed: false })
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The content that a decision is bound to, in a state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content {
+pub struct DecidedContent {
     /// The unmasked lines of the finding, or its whole file.
     pub text: Vec<u8>,
     pub occurrence: Occurrence,
@@ -27,11 +27,12 @@ impl Occurrence {
     /// overlap.
     pub fn of(all: &[&[u8]], first: usize, count: usize) -> Self {
         let Some(wanted) = all.get(first..first + count) else { return Self::ONLY };
-        let is_equal = |lines: &[&[u8]]| lines.iter().zip(wanted).all(|(a, b)| a.trim_ascii() == b.trim_ascii());
         let mut out = Self { number: 0, total: 0 };
-        for (at, _) in all.windows(count.max(1)).enumerate().filter(|(_, lines)| is_equal(lines)) {
-            out.total += 1;
-            out.number += u32::from(at <= first);
+        for (at, lines) in all.windows(count.max(1)).enumerate() {
+            if lines.iter().zip(wanted).all(|(a, b)| a.trim_ascii() == b.trim_ascii()) {
+                out.total += 1;
+                out.number += u32::from(at <= first);
+            }
         }
         if out.number == 0 { Self::ONLY } else { out }
     }
@@ -54,11 +55,15 @@ impl fmt::Display for Occurrence {
 mod tests {
     use super::*;
 
-    #[test]
-    fn equal_lines_are_numbered_in_the_order_of_the_file() {
+    /// Returns the occurrence of some lines of a small file.
+    fn of(first: usize, count: usize) -> String {
         let text = b"a\n b\na\n\tb\r\na\nc\nb";
         let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').collect();
-        let of = |first, count| Occurrence::of(&lines, first, count).to_string();
+        Occurrence::of(&lines, first, count).to_string()
+    }
+
+    #[test]
+    fn equal_lines_are_numbered_in_the_order_of_the_file() {
         assert_eq!([of(0, 1), of(2, 1), of(4, 1)], ["1 of 3", "2 of 3", "3 of 3"]);
         assert_eq!([of(1, 1), of(3, 1), of(6, 1)], ["1 of 3", "2 of 3", "3 of 3"]);
         assert_eq!([of(0, 2), of(2, 2), of(4, 2), of(5, 1)], ["1 of 2", "2 of 2", "1 of 1", "1 of 1"]);

@@ -1,13 +1,13 @@
 //! Compares two files of decisions by what they dismiss.
 
-use super::Entry;
+use super::DecisionEntry;
 use crate::finding::Decision;
 use std::collections::BTreeMap;
 
 /// Describes in one sentence what a change of the shared file would dismiss: new entries, and entries that became
 /// wider. `None` if there are none.
-pub fn weaker(before: &[Entry], after: &[Entry]) -> Option<String> {
-    let known: BTreeMap<&str, &Entry> = before.iter().map(|e| (e.fingerprint.as_str(), e)).collect();
+pub fn weaker(before: &[DecisionEntry], after: &[DecisionEntry]) -> Option<String> {
+    let known: BTreeMap<&str, &DecisionEntry> = before.iter().map(|e| (e.fingerprint.as_str(), e)).collect();
     let mut added: BTreeMap<Decision, usize> = BTreeMap::new();
     let mut wider = 0;
     for entry in after.iter().filter(|e| e.decision.sets_aside()) {
@@ -16,11 +16,11 @@ pub fn weaker(before: &[Entry], after: &[Entry]) -> Option<String> {
             Some(old) => wider += usize::from(is_wider(old, entry)),
         }
     }
-    let finding = |n: usize| if n == 1 { "finding" } else { "findings" };
     let mut parts = Vec::new();
     if !added.is_empty() {
         let counts: Vec<String> = added.iter().map(|(decision, n)| format!("{n} {}", decision.name())).collect();
-        parts.push(format!("adds {} {}", counts.join(" and "), finding(added.values().sum())));
+        let findings = if added.values().sum::<usize>() == 1 { "finding" } else { "findings" };
+        parts.push(format!("adds {} {findings}", counts.join(" and ")));
     }
     if wider > 0 {
         parts.push(format!("covers more with {wider} {}", if wider == 1 { "entry" } else { "entries" }));
@@ -30,7 +30,7 @@ pub fn weaker(before: &[Entry], after: &[Entry]) -> Option<String> {
 
 /// Returns true if an entry covers more than before: other lines, another rule, or a later day; or if it states more
 /// than before: that the finding is wrong, or a reason, which rejecting a critical finding needs.
-fn is_wider(old: &Entry, new: &Entry) -> bool {
+fn is_wider(old: &DecisionEntry, new: &DecisionEntry) -> bool {
     let is_rejected_now = new.decision == Decision::Rejected && old.decision != Decision::Rejected;
     let is_explained_now = old.reason.trim().is_empty() && !new.reason.trim().is_empty();
     let is_later = match (old.expires, new.expires) {

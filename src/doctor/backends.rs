@@ -1,6 +1,6 @@
 //! Checks that each backend can be asked: program or endpoint, key, model.
 
-use super::{Check, Patient, Section, State};
+use super::{CheckSection, CheckState, DoctorCheck, Patient};
 use crate::ai::ask::{Cause, Failure};
 use crate::ai::backend::{Backend, Pool};
 use crate::git::Repo;
@@ -15,7 +15,7 @@ const TIME: Duration = Duration::from_secs(30);
 const MAX_MODELS: usize = 12;
 
 /// Checks the backends that the policy enables. If it enables none, lists the known ones without contacting them.
-pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
+pub(super) fn examine(patient: &Patient<'_>) -> Vec<CheckSection> {
     let policy = patient.policy;
     let names = if patient.backends.is_empty() { &policy.review.backends } else { patient.backends };
     let named: Vec<&policy::Backend> = names.iter().filter_map(|n| policy.backend(n)).collect();
@@ -25,8 +25,8 @@ pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => {
-            let mut section = Section::new("backends");
-            section.checks.push(Check::bad("start", format!("cannot send requests: {e}")));
+            let mut section = CheckSection::new("backends");
+            section.checks.push(DoctorCheck::bad("start", format!("cannot send requests: {e}")));
             return vec![section];
         }
     };
@@ -38,8 +38,8 @@ pub(super) fn examine(patient: &Patient<'_>) -> Vec<Section> {
 }
 
 /// Lists backends that the policy does not use, without sending a request.
-fn idle(patient: &Patient<'_>) -> Section {
-    let mut section = Section::new("other backends");
+fn idle(patient: &Patient<'_>) -> CheckSection {
+    let mut section = CheckSection::new("other backends");
     let top = patient.repo.and_then(Repo::worktree);
     // A preset is a server that most machines do not have.
     for backend in patient.policy.backends.iter().filter(|b| b.preset().is_none()) {
@@ -50,24 +50,24 @@ fn idle(patient: &Patient<'_>) -> Section {
             Ok(open) => format!("{own}{}, key {}", open.endpoint(), key(patient, backend).text),
             Err(failure) => format!("{own}{}", failure.message),
         };
-        section.checks.push(Check::told(name, text));
+        section.checks.push(DoctorCheck::told(name, text));
     }
     section
 }
 
-async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> Section {
-    let mut section = Section::new(format!("backend {}", backend.name));
+async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> CheckSection {
+    let mut section = CheckSection::new(format!("backend {}", backend.name));
     let add = &mut section.checks;
     let top = patient.repo.and_then(Repo::worktree);
     let open = match Backend::open(backend, patient.env, top, pool) {
         Ok(open) => open,
         Err(failure) => {
-            add.push(Check::failed("set up", &failure));
+            add.push(DoctorCheck::failed("set up", &failure));
             return section;
         }
     };
     let is_program = open.kind() == BackendKind::Claude;
-    add.push(Check::good(if is_program { "program" } else { "endpoint" }, open.endpoint()));
+    add.push(DoctorCheck::good(if is_program { "program" } else { "endpoint" }, open.endpoint()));
     if !is_program {
         add.push(key(patient, backend));
     }
@@ -76,7 +76,7 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> S
             Some(model) => format!("{model}; not checked with the server because of --offline"),
             None => "not known: the server's list was not asked for: --offline".to_owned(),
         };
-        add.push(Check::told("model", text));
+        add.push(DoctorCheck::told("model", text));
         return section;
     }
     let stop = Stop::default();
@@ -86,10 +86,10 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> S
     match (&offered, &backend.model) {
         (Ok(_), _) => {}
         (Err(failure), Some(_)) if lists_none(failure) => {
-            add.push(Check::told("models", format!("the server lists no models: {}", failure.message)));
+            add.push(DoctorCheck::told("models", format!("the server lists no models: {}", failure.message)));
         }
         (Err(failure), _) => {
-            let check = Check::failed("models", failure);
+            let check = DoctorCheck::failed("models", failure);
             add.push(match (&check.hint, failure.cause) {
                 (None, Cause::Unreachable) => check.hint(format!("check base_url in [backend.{}]", backend.name)),
                 _ => check,
@@ -103,33 +103,37 @@ async fn one(patient: &Patient<'_>, backend: &policy::Backend, pool: &Pool) -> S
             if is_program {
                 // The version was just requested.
                 let version = open.version(Instant::now() + TIME, &stop).await.ok().flatten();
-                add.push(Check::good("version", version.unwrap_or_else(|| "unknown".to_owned())));
+                add.push(DoctorCheck::good("version", version.unwrap_or_else(|| "unknown".to_owned())));
             }
             add.push(chosen(backend, model, &offered, is_program));
         }
-        Err(failure) => add.push(Check::failed(if is_program { "version" } else { "model" }, &failure)),
+        Err(failure) => add.push(DoctorCheck::failed(if is_program { "version" } else { "model" }, &failure)),
     }
     if !offered.is_empty() {
-        add.push(Check::told("offers", list(&offered)));
+        add.push(DoctorCheck::told("offers", list(&offered)));
     }
     section
 }
 
 /// Returns true if the server answers, but has no list of models.
 fn lists_none(failure: &Failure) -> bool {
-    let is = |code: &str| failure.message.starts_with(code);
-    matches!(failure.cause, Cause::Setup | Cause::Refused | Cause::Malformed)
-        && (is("404") || is("405") || is("501") || failure.cause == Cause::Malformed)
+    let has_no_route = ["404", "405", "501"].iter().any(|code| failure.message.starts_with(code));
+    match failure.cause {
+        Cause::Malformed => true,
+        Cause::Setup | Cause::Refused => has_no_route,
+        _ => false,
+    }
 }
 
-fn chosen(backend: &policy::Backend, model: &str, offered: &[String], is_program: bool) -> Check {
+fn chosen(backend: &policy::Backend, model: &str, offered: &[String], is_program: bool) -> DoctorCheck {
     match &backend.model {
-        None if is_program => Check::good("model", format!("{model}; the policy sets none")),
-        None => Check::good("model", format!("{model}, the default; the policy sets none"))
+        None if is_program => DoctorCheck::good("model", format!("{model}; the policy sets none")),
+        None => DoctorCheck::good("model", format!("{model}, the default; the policy sets none"))
             .hint(format!("to pin it, set model = {model:?} in [backend.{}]", backend.name)),
-        Some(named) if offered.is_empty() || offered.contains(named) => Check::good("model", named),
+        Some(named) if offered.is_empty() || offered.contains(named) => DoctorCheck::good("model", named),
         Some(named) => {
-            let check = Check::new("model", State::Doubtful, format!("{named} is not in the list of the server"));
+            let check =
+                DoctorCheck::new("model", CheckState::Doubtful, format!("{named} is not in the list of the server"));
             match value::closest(named, offered.iter().map(String::as_str)) {
                 Some(near) => check.hint(format!("did you mean {near}?")),
                 None => check,
@@ -145,18 +149,18 @@ fn list(models: &[String]) -> String {
 }
 
 /// Describes the source of the key. Never shows the key.
-fn key(patient: &Patient<'_>, backend: &policy::Backend) -> Check {
+fn key(patient: &Patient<'_>, backend: &policy::Backend) -> DoctorCheck {
     if backend.keyless {
-        return Check::good("key", "not sent: the address comes from an untrusted file");
+        return DoctorCheck::good("key", "not sent: the address comes from an untrusted file");
     }
     if backend.api_key_command.is_some() && backend.api_key_env.is_none() {
-        return Check::good("key", "from api_key_command");
+        return DoctorCheck::good("key", "from api_key_command");
     }
     let Some(name) = backend.api_key_env.as_deref().or_else(|| backend.usual_key()) else {
-        return Check::good("key", "not needed");
+        return DoctorCheck::good("key", "not needed");
     };
     match patient.env.os(name) {
-        Some(_) => Check::good("key", format!("{name} is set")),
-        None => Check::good("key", format!("not sent: {name} is not set")),
+        Some(_) => DoctorCheck::good("key", format!("{name} is set")),
+        None => DoctorCheck::good("key", format!("not sent: {name} is not set")),
     }
 }

@@ -4,7 +4,7 @@
 //! They are reviewed like any other change, under the policy that applies here. Only the model is replaced by a
 //! script, so that the test is about the gate and not about the model.
 
-use super::{Check, Patient, Section, State};
+use super::{CheckSection, CheckState, DoctorCheck, Patient};
 use crate::ai::Script;
 use crate::ai::ask::Read;
 use crate::diff::{LineNo, RepoPath};
@@ -59,20 +59,19 @@ struct Trial {
 }
 
 /// Tests the gate.
-pub(super) fn examine(patient: &Patient<'_>) -> Section {
-    let mut section = Section::new("self-test");
-    let lines = |lines: &[&str]| lines.iter().map(|l| (*l).to_owned()).collect::<Vec<_>>();
+pub(super) fn examine(patient: &Patient<'_>) -> CheckSection {
+    let mut section = CheckSection::new("self-test");
     let trials = [
-        Trial { name: "model's finding", lines: lines(SEEDED), says: Says::Bug, judge: bug_blocks },
+        Trial { name: "model's finding", lines: owned(SEEDED), says: Says::Bug, judge: bug_blocks },
         Trial { name: "rules' finding", lines: leak(), says: Says::Nothing, judge: leak_blocks },
-        Trial { name: "clean change", lines: lines(CLEAN), says: Says::Nothing, judge: passes },
-        Trial { name: "no review", lines: lines(CLEAN), says: Says::Prose, judge: is_incomplete },
+        Trial { name: "clean change", lines: owned(CLEAN), says: Says::Nothing, judge: passes },
+        Trial { name: "no review", lines: owned(CLEAN), says: Says::Prose, judge: is_incomplete },
     ];
     for trial in trials {
         section.checks.push(match run(patient, &trial) {
             Ok(review) => match (trial.judge)(&review) {
-                Ok(right) => Check::good(trial.name, right),
-                Err(wrong) => Check::bad(trial.name, wrong).hint("claude-reviewer policy show --origin"),
+                Ok(right) => DoctorCheck::good(trial.name, right),
+                Err(wrong) => DoctorCheck::bad(trial.name, wrong).hint("claude-reviewer policy show --origin"),
             },
             Err(e) => failed(trial.name, &e),
         });
@@ -80,21 +79,30 @@ pub(super) fn examine(patient: &Patient<'_>) -> Section {
     section
 }
 
-fn failed(name: &'static str, e: &Error) -> Check {
-    let check = Check::bad(name, format!("cannot run the review: {}", e.message));
-    Check { hint: e.hints.first().cloned(), ..check }
+/// Returns the lines of a program as a trial takes them.
+fn owned(lines: &[&str]) -> Vec<String> {
+    lines.iter().map(|l| (*l).to_owned()).collect()
+}
+
+fn failed(name: &'static str, e: &Error) -> DoctorCheck {
+    let check = DoctorCheck::bad(name, format!("cannot run the review: {}", e.message));
+    DoctorCheck { hint: e.hints.first().cloned(), ..check }
 }
 
 /// Returns a program with a generated private key.
 fn leak() -> Vec<String> {
     let body = "MIIEowIBAAKCAQEAx7K2pQ9vT4mWc8bYz1RfLd6NhGjXsE3uA5oVtCqPwJyHkBrM";
-    let edge = |word: &str| format!("-----{word} RSA PRIVATE {}-----", "KEY");
     vec![
-        format!("KEY = \"\"\"{}", edge("BEGIN")),
+        format!("KEY = \"\"\"{}", boundary("BEGIN")),
         body.to_owned(),
         body.chars().rev().collect(),
-        edge("END") + "\"\"\"",
+        boundary("END") + "\"\"\"",
     ]
+}
+
+/// Returns the first or the last line of a private key, in two parts: this file must not have a key itself.
+fn boundary(word: &str) -> String {
+    format!("-----{word} RSA PRIVATE {}-----", "KEY")
 }
 
 fn run(patient: &Patient<'_>, trial: &Trial) -> Result<Review> {
@@ -232,13 +240,13 @@ fn why(review: &Review) -> String {
 }
 
 /// Asks every backend of the policy to review the seeded bug.
-pub(super) fn probe(patient: &Patient<'_>) -> Vec<Section> {
+pub(super) fn probe(patient: &Patient<'_>) -> Vec<CheckSection> {
     let known = asked(patient).iter().filter_map(|n| patient.policy.backend(n));
     known.map(|backend| ask(patient, backend)).collect()
 }
 
-fn ask(patient: &Patient<'_>, backend: &Backend) -> Section {
-    let mut section = Section::new(format!("probe of {}", backend.name));
+fn ask(patient: &Patient<'_>, backend: &Backend) -> CheckSection {
+    let mut section = CheckSection::new(format!("probe of {}", backend.name));
     let lines: Vec<_> = SEEDED.iter().map(|l| (*l).to_owned()).collect();
     let review = match review(patient, &lines, std::slice::from_ref(&backend.name), None) {
         Ok(review) => review,
@@ -250,11 +258,11 @@ fn ask(patient: &Patient<'_>, backend: &Backend) -> Section {
     let took = review.duration.as_secs_f64();
     if !review.coverage.is_complete() {
         for (_, text) in &review.coverage.failed {
-            section.checks.push(Check::bad("review", text));
+            section.checks.push(DoctorCheck::bad("review", text));
         }
         return section;
     }
-    section.checks.push(Check::good("review", format!("complete after {took:.1} s")));
+    section.checks.push(DoctorCheck::good("review", format!("complete after {took:.1} s")));
     for usage in &review.models.usage {
         let spent = &usage.spent;
         let cost = spent.cost_usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
@@ -262,13 +270,13 @@ fn ask(patient: &Patient<'_>, backend: &Backend) -> Section {
             "{}: {} tokens in ({} cached), {} out{cost}",
             usage.model, spent.input_tokens, spent.cached_tokens, spent.output_tokens
         );
-        section.checks.push(Check::told("usage", text));
+        section.checks.push(DoctorCheck::told("usage", text));
     }
     section.checks.push(if review.findings.iter().any(is_models) {
-        Check::good("bug", "found the seeded bug")
+        DoctorCheck::good("bug", "found the seeded bug")
     } else {
         // A model that misses the bug is not a defect of the gate.
-        Check::new("bug", State::Doubtful, "the seeded bug was not found: a stronger model would see it")
+        DoctorCheck::new("bug", CheckState::Doubtful, "the seeded bug was not found: a stronger model would see it")
     });
     section
 }

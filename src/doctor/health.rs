@@ -1,6 +1,6 @@
 //! Reports whether models can be asked, for programs that check before they ask. Sends nothing to a provider.
 
-use super::{Check, Patient, Section, State, backends, place};
+use super::{CheckSection, CheckState, DoctorCheck, Patient, backends, place};
 use crate::ai::backend::{Backend, Pool};
 use crate::counsel::CounselAsk;
 use crate::error::Result;
@@ -69,34 +69,42 @@ pub fn health(ask: &CounselAsk, world: &World<'_>) -> Result<wire::Health> {
 
 /// Returns the version of the program, or why it cannot be used.
 fn claude(patient: &Patient<'_>, world: &World<'_>) -> std::result::Result<Option<String>, String> {
-    let is_program = |b: &&policy::Backend| b.kind == Some(BackendKind::Claude);
-    let known = || patient.policy.backends.iter().find(is_program);
-    let backend = patient.policy.backend("claude").filter(is_program).or_else(known);
+    let named = patient.policy.backend("claude").filter(|b| is_program(b));
+    let backend = named.or_else(|| patient.policy.backends.iter().find(|b| is_program(b)));
     let backend = backend.ok_or_else(|| "the policy has no such backend".to_owned())?;
-    let said = |f: crate::ai::ask::Failure| match f.hint {
-        Some(hint) => format!("{} ({hint})", f.message),
-        None => f.message,
-    };
     let top = patient.repo.and_then(Repo::worktree);
-    let open = Backend::open(backend, patient.env, top, &Pool::default()).map_err(said)?;
+    let open = Backend::open(backend, patient.env, top, &Pool::default()).map_err(with_hint)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
-    runtime.block_on(open.version(Instant::now() + TIME, world.stop)).map_err(said)
+    runtime.block_on(open.version(Instant::now() + TIME, world.stop)).map_err(with_hint)
 }
 
-fn of(name: &str, policy: &Policy, sections: &[Section]) -> wire::BackendHealth {
+/// Returns true if a backend is the program `claude`.
+fn is_program(backend: &policy::Backend) -> bool {
+    backend.kind == Some(BackendKind::Claude)
+}
+
+/// Returns the message of a failure, with its hint in parentheses.
+fn with_hint(failure: crate::ai::ask::Failure) -> String {
+    match failure.hint {
+        Some(hint) => format!("{} ({hint})", failure.message),
+        None => failure.message,
+    }
+}
+
+fn of(name: &str, policy: &Policy, sections: &[CheckSection]) -> wire::BackendHealth {
     let title = format!("backend {name}");
     let checks = sections.iter().find(|s| s.title == title).map(|s| s.checks.clone()).unwrap_or_default();
     let kind = policy.backend(name).and_then(|b| b.kind).map(|k| k.name().to_owned());
     wire::BackendHealth {
         name: name.to_owned(),
         kind,
-        available: !checks.is_empty() && checks.iter().all(|c| c.state != State::Bad),
+        available: !checks.is_empty() && checks.iter().all(|c| c.state != CheckState::Bad),
         checks: checks.into_iter().map(told).collect(),
     }
 }
 
-fn told(check: Check) -> wire::Check {
-    wire::Check {
+fn told(check: DoctorCheck) -> wire::ToolCheck {
+    wire::ToolCheck {
         name: check.name.to_owned(),
         state: check.state.name().to_owned(),
         text: check.text,

@@ -231,8 +231,8 @@ fn cut_one(findings: &mut Vec<Finding>, most: usize, floor: &mut Option<Rank>, d
         return;
     }
     findings.sort_by(|a, b| {
-        let key = |f: &Finding| Reverse(f.severity());
-        key(a).cmp(&key(b)).then_with(|| super::sort_key(a).cmp(&super::sort_key(b)))
+        let severity = Reverse(a.severity()).cmp(&Reverse(b.severity()));
+        severity.then_with(|| super::sort_key(a).cmp(&super::sort_key(b)))
     });
     findings[most..].iter().for_each(drop);
     findings.truncate(most);

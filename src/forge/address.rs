@@ -2,7 +2,7 @@
 //!
 //! An address is only compared with the known hosts; it never adds a host.
 
-use super::Kind;
+use super::ForgeKind;
 
 /// Parts of a path at most.
 const MOST_PARTS: usize = 24;
@@ -19,7 +19,7 @@ pub enum Scheme {
 
 /// A host and a path on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct HostAddress {
     pub scheme: Scheme,
     /// Lowercase, without a trailing dot; an IPv6 address has no brackets.
     pub host: String,
@@ -30,9 +30,9 @@ pub struct Address {
 
 /// A project of a forge: `owner/name`, `group/sub/name`, `KEY/slug`, `~user/slug`.
 #[derive(Clone, Debug)]
-pub struct Project(Vec<String>);
+pub struct ForgeProject(Vec<String>);
 
-impl Address {
+impl HostAddress {
     /// Parses the address of a remote: `https://…`, `ssh://…`, or git's short form `user@host:path`. Returns `None` for
     /// a local path or another scheme: no known forge uses those.
     pub fn remote(text: &str) -> Option<Self> {
@@ -90,8 +90,10 @@ impl Address {
 
     fn new(scheme: Scheme, host: &str, port: Option<u16>, path: &str, encoded: bool) -> Option<Self> {
         let host = host.trim_end_matches('.').to_ascii_lowercase();
-        let named = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b':');
-        if host.is_empty() || host.starts_with('-') || !host.bytes().all(named) {
+        if host.is_empty()
+            || host.starts_with('-')
+            || !host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'.' | b'_' | b':'))
+        {
             return None;
         }
         let mut parts = Vec::new();
@@ -116,22 +118,23 @@ pub(super) fn decoded(text: &str) -> Option<String> {
             out.push(b);
             continue;
         }
-        let mut digit = || (bytes.next()? as char).to_digit(16);
-        let value = digit()? * 16 + digit()?;
+        let high = (bytes.next()? as char).to_digit(16)?;
+        let low = (bytes.next()? as char).to_digit(16)?;
+        let value = high * 16 + low;
         out.push(u8::try_from(value).ok()?);
     }
     String::from_utf8(out).ok()
 }
 
-impl Project {
+impl ForgeProject {
     /// Parses a project from the path of a remote, relative to the prefix that all projects of the host share.
-    pub fn of_remote(kind: Kind, scheme: Scheme, path: &[String]) -> Option<Self> {
+    pub fn of_remote(kind: ForgeKind, scheme: Scheme, path: &[String]) -> Option<Self> {
         let mut parts = path.to_vec();
         let last = parts.last_mut()?;
         if let Some(bare) = last.strip_suffix(".git") {
             *last = bare.to_owned();
         }
-        if kind == Kind::BitbucketServer && scheme != Scheme::Ssh {
+        if kind == ForgeKind::BitbucketServer && scheme != Scheme::Ssh {
             parts = match parts.iter().map(String::as_str).collect::<Vec<_>>()[..] {
                 ["scm", key, slug] => vec![key.to_owned(), slug.to_owned()],
                 ["projects", key, "repos", slug] => vec![key.to_owned(), slug.to_owned()],
@@ -143,17 +146,17 @@ impl Project {
     }
 
     /// Returns a project of these parts, or `None` if they are not valid for the forge.
-    pub fn new(kind: Kind, parts: Vec<String>) -> Option<Self> {
+    pub fn new(kind: ForgeKind, parts: Vec<String>) -> Option<Self> {
         let fits = match kind {
-            Kind::Gitlab => parts.len() >= 2,
-            Kind::Github | Kind::BitbucketServer | Kind::BitbucketCloud => parts.len() == 2,
+            ForgeKind::Gitlab => parts.len() >= 2,
+            ForgeKind::Github | ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => parts.len() == 2,
         };
-        let sound = |p: &String| !p.is_empty() && p.len() <= MOST_OF_A_PART && !p.chars().all(|c| c == '.');
-        (fits && parts.iter().all(sound)).then_some(Self(parts))
+        let is_valid = parts.iter().all(|p| !p.is_empty() && p.len() <= MOST_OF_A_PART && !p.chars().all(|c| c == '.'));
+        (fits && is_valid).then_some(Self(parts))
     }
 
     /// Parses `owner/name` as the forge writes it.
-    pub fn parse(kind: Kind, text: &str) -> Option<Self> {
+    pub fn parse(kind: ForgeKind, text: &str) -> Option<Self> {
         Self::new(kind, text.split('/').map(str::to_owned).collect())
     }
 
@@ -169,16 +172,15 @@ impl Project {
 }
 
 /// Compares without case: no forge distinguishes projects by the case of their names.
-impl PartialEq for Project {
+impl PartialEq for ForgeProject {
     fn eq(&self, other: &Self) -> bool {
-        let folded = |p: &Self| p.0.join("/").to_lowercase();
-        folded(self) == folded(other)
+        self.0.join("/").to_lowercase() == other.0.join("/").to_lowercase()
     }
 }
 
-impl Eq for Project {}
+impl Eq for ForgeProject {}
 
-impl std::fmt::Display for Project {
+impl std::fmt::Display for ForgeProject {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0.join("/"))
     }
@@ -186,23 +188,22 @@ impl std::fmt::Display for Project {
 
 /// Parses the project and number from the path of a pull request's page, relative to the prefix that all pages of the
 /// host share.
-pub fn pull_of_page(kind: Kind, path: &[String]) -> Option<(Project, u64)> {
+pub fn pull_of_page(kind: ForgeKind, path: &[String]) -> Option<(ForgeProject, u64)> {
     let parts: Vec<&str> = path.iter().map(String::as_str).collect();
-    let owned = |parts: &[&str]| parts.iter().map(|p| (*p).to_owned()).collect::<Vec<_>>();
     let (project, number) = match kind {
-        Kind::Github => match parts[..] {
+        ForgeKind::Github => match parts[..] {
             [owner, name, "pull", number, ..] => (vec![owner.to_owned(), name.to_owned()], number),
             _ => return None,
         },
-        Kind::Gitlab => {
+        ForgeKind::Gitlab => {
             let at = parts.iter().position(|p| *p == "merge_requests")?;
             let mut project = &parts[..at];
             if let [before @ .., "-"] = project {
                 project = before;
             }
-            (owned(project), *parts.get(at + 1)?)
+            (project.iter().map(|p| (*p).to_owned()).collect(), *parts.get(at + 1)?)
         }
-        Kind::BitbucketServer => match parts[..] {
+        ForgeKind::BitbucketServer => match parts[..] {
             ["projects", key, "repos", slug, "pull-requests", number, ..] => {
                 (vec![key.to_owned(), slug.to_owned()], number)
             }
@@ -211,12 +212,12 @@ pub fn pull_of_page(kind: Kind, path: &[String]) -> Option<(Project, u64)> {
             }
             _ => return None,
         },
-        Kind::BitbucketCloud => match parts[..] {
+        ForgeKind::BitbucketCloud => match parts[..] {
             [workspace, slug, "pull-requests", number, ..] => (vec![workspace.to_owned(), slug.to_owned()], number),
             _ => return None,
         },
     };
-    Some((Project::new(kind, project)?, number_of(number)?))
+    Some((ForgeProject::new(kind, project)?, number_of(number)?))
 }
 
 /// Parses the number of a pull request: `12`, `#12`, or GitLab's `!12`.
@@ -228,11 +229,11 @@ pub fn number_of(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, Project, Scheme, number_of, pull_of_page};
-    use crate::forge::Kind;
+    use super::{ForgeProject, HostAddress, Scheme, number_of, pull_of_page};
+    use crate::forge::ForgeKind;
 
     fn remote(text: &str) -> Option<(Scheme, String, Option<u16>, String)> {
-        Address::remote(text).map(|a| (a.scheme, a.host, a.port, a.path.join("/")))
+        HostAddress::remote(text).map(|a| (a.scheme, a.host, a.port, a.path.join("/")))
     }
 
     #[test]
@@ -278,58 +279,62 @@ mod tests {
         ] {
             assert_eq!(remote(text), None, "{text}");
         }
-        assert!(Address::remote(&format!("https://h/{}", "a/".repeat(30))).is_none());
+        assert!(HostAddress::remote(&format!("https://h/{}", "a/".repeat(30))).is_none());
     }
 
     #[test]
     fn projects_are_read_off_the_remotes_of_every_forge() {
-        let project = |kind, text: &str| {
-            let a = Address::remote(text).unwrap();
-            Project::of_remote(kind, a.scheme, &a.path).map(|p| p.to_string())
-        };
+        fn project(kind: ForgeKind, text: &str) -> Option<String> {
+            let a = HostAddress::remote(text).unwrap();
+            ForgeProject::of_remote(kind, a.scheme, &a.path).map(|p| p.to_string())
+        }
         for (kind, text, expected) in [
-            (Kind::Github, "git@github.com:o/r.git", Some("o/r")),
-            (Kind::Github, "https://github.com/o/r.git.git", Some("o/r.git")),
-            (Kind::Github, "https://github.com/o", None),
-            (Kind::Github, "https://github.com/o/r/x", None),
-            (Kind::Gitlab, "git@gitlab.com:g/s1/s2/p.git", Some("g/s1/s2/p")),
-            (Kind::Gitlab, "git@gitlab.com:p.git", None),
-            (Kind::BitbucketServer, "https://bb.example/scm/proj/slug.git", Some("proj/slug")),
-            (Kind::BitbucketServer, "https://bb.example/scm/~me/slug.git", Some("~me/slug")),
-            (Kind::BitbucketServer, "ssh://git@bb.example:7999/proj/slug.git", Some("proj/slug")),
-            (Kind::BitbucketServer, "https://bb.example/proj/slug.git", None),
-            (Kind::BitbucketCloud, "git@bitbucket.org:team/repo.git", Some("team/repo")),
-            (Kind::Github, "https://github.com/o/.git", None),
+            (ForgeKind::Github, "git@github.com:o/r.git", Some("o/r")),
+            (ForgeKind::Github, "https://github.com/o/r.git.git", Some("o/r.git")),
+            (ForgeKind::Github, "https://github.com/o", None),
+            (ForgeKind::Github, "https://github.com/o/r/x", None),
+            (ForgeKind::Gitlab, "git@gitlab.com:g/s1/s2/p.git", Some("g/s1/s2/p")),
+            (ForgeKind::Gitlab, "git@gitlab.com:p.git", None),
+            (ForgeKind::BitbucketServer, "https://bb.example/scm/proj/slug.git", Some("proj/slug")),
+            (ForgeKind::BitbucketServer, "https://bb.example/scm/~me/slug.git", Some("~me/slug")),
+            (ForgeKind::BitbucketServer, "ssh://git@bb.example:7999/proj/slug.git", Some("proj/slug")),
+            (ForgeKind::BitbucketServer, "https://bb.example/proj/slug.git", None),
+            (ForgeKind::BitbucketCloud, "git@bitbucket.org:team/repo.git", Some("team/repo")),
+            (ForgeKind::Github, "https://github.com/o/.git", None),
         ] {
             assert_eq!(project(kind, text).as_deref(), expected, "{text}");
         }
-        let upper = Project::parse(Kind::BitbucketServer, "PROJ/slug").unwrap();
-        assert_eq!(upper, Project::parse(Kind::BitbucketServer, "proj/Slug").unwrap());
+        let upper = ForgeProject::parse(ForgeKind::BitbucketServer, "PROJ/slug").unwrap();
+        assert_eq!(upper, ForgeProject::parse(ForgeKind::BitbucketServer, "proj/Slug").unwrap());
         assert_eq!((upper.owner().as_str(), upper.name()), ("PROJ", "slug"));
     }
 
     #[test]
     fn pull_requests_are_read_off_their_pages() {
-        let pull = |kind, text: &str| {
-            pull_of_page(kind, &Address::page(text)?.path).map(|(project, number)| (project.to_string(), number))
-        };
+        fn pull(kind: ForgeKind, text: &str) -> Option<(String, u64)> {
+            pull_of_page(kind, &HostAddress::page(text)?.path).map(|(project, number)| (project.to_string(), number))
+        }
         for (kind, text, expected) in [
-            (Kind::Github, "https://github.com/o/r/pull/12", Some(("o/r", 12))),
-            (Kind::Github, "https://github.com/o/r/pull/12/files?w=1#diff-1", Some(("o/r", 12))),
-            (Kind::Github, "https://github.com/o/r/issues/12", None),
-            (Kind::Github, "https://github.com/o/r/pull/0", None),
-            (Kind::Github, "https://github.com/o/r/pull/1x", None),
-            (Kind::Gitlab, "https://gitlab.com/g/s/p/-/merge_requests/7/diffs", Some(("g/s/p", 7))),
-            (Kind::Gitlab, "https://gitlab.com/g/p/merge_requests/7", Some(("g/p", 7))),
-            (Kind::Gitlab, "https://gitlab.com/-/merge_requests/7", None),
+            (ForgeKind::Github, "https://github.com/o/r/pull/12", Some(("o/r", 12))),
+            (ForgeKind::Github, "https://github.com/o/r/pull/12/files?w=1#diff-1", Some(("o/r", 12))),
+            (ForgeKind::Github, "https://github.com/o/r/issues/12", None),
+            (ForgeKind::Github, "https://github.com/o/r/pull/0", None),
+            (ForgeKind::Github, "https://github.com/o/r/pull/1x", None),
+            (ForgeKind::Gitlab, "https://gitlab.com/g/s/p/-/merge_requests/7/diffs", Some(("g/s/p", 7))),
+            (ForgeKind::Gitlab, "https://gitlab.com/g/p/merge_requests/7", Some(("g/p", 7))),
+            (ForgeKind::Gitlab, "https://gitlab.com/-/merge_requests/7", None),
             (
-                Kind::BitbucketServer,
+                ForgeKind::BitbucketServer,
                 "https://bb.example/projects/PROJ/repos/slug/pull-requests/3/overview",
                 Some(("PROJ/slug", 3)),
             ),
-            (Kind::BitbucketServer, "https://bb.example/users/me/repos/slug/pull-requests/3", Some(("~me/slug", 3))),
-            (Kind::BitbucketCloud, "https://bitbucket.org/team/repo/pull-requests/9/x", Some(("team/repo", 9))),
-            (Kind::Github, "ssh://git@github.com/o/r/pull/12", None),
+            (
+                ForgeKind::BitbucketServer,
+                "https://bb.example/users/me/repos/slug/pull-requests/3",
+                Some(("~me/slug", 3)),
+            ),
+            (ForgeKind::BitbucketCloud, "https://bitbucket.org/team/repo/pull-requests/9/x", Some(("team/repo", 9))),
+            (ForgeKind::Github, "ssh://git@github.com/o/r/pull/12", None),
         ] {
             assert_eq!(pull(kind, text), expected.map(|(p, n)| (p.to_owned(), n)), "{text}");
         }

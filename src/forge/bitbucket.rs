@@ -8,8 +8,8 @@ mod server;
 use super::client::Pages;
 use super::commands::{Authors, CommentReply, Rights, co_authors};
 use super::post::Added;
-use super::publish::{Comment, Inline, Light, Set, Status};
-use super::{Account, Forge, Kind, Listed, MOST_OF_A_TEXT, PullRequest, Reads, speaks_of};
+use super::publish::{Comment, CommitStatus, Inline, Light, Set};
+use super::{Account, Forge, ForgeKind, ListedPull, MOST_OF_A_TEXT, PullRequest, Reads, speaks_of};
 use crate::context::Ticket;
 use crate::http::{Failure, Limits};
 use jiff::Timestamp;
@@ -30,13 +30,13 @@ const INCOMPLETE: &str = "incomplete";
 macro_rules! spoken {
     ($forge:expr, $name:ident($($arg:expr),*)) => {
         match $forge.site.host.kind {
-            Kind::BitbucketCloud => cloud::$name($forge, $($arg),*).await,
-            Kind::BitbucketServer | Kind::Github | Kind::Gitlab => server::$name($forge, $($arg),*).await,
+            ForgeKind::BitbucketCloud => cloud::$name($forge, $($arg),*).await,
+            ForgeKind::BitbucketServer | ForgeKind::Github | ForgeKind::Gitlab => server::$name($forge, $($arg),*).await,
         }
     };
 }
 
-pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
+pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<ListedPull>, bool), Failure> {
     spoken!(forge, list(limits))
 }
 
@@ -135,7 +135,7 @@ pub(super) async fn newest_status(
         // This program never sets a state such as in progress or stopped.
         _ => return Ok(None),
     };
-    Ok(Some(Set { by: None, status: Status { light, description } }))
+    Ok(Some(Set { by: None, status: CommitStatus { light, description } }))
 }
 
 /// Sets the build status of the head under a name.
@@ -143,7 +143,7 @@ pub(super) async fn set_status(
     forge: &Forge,
     pull: &PullRequest,
     context: &str,
-    status: &Status,
+    status: &CommitStatus,
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let description: String = status.description.chars().take(MOST_OF_A_STATUS).collect();
@@ -202,13 +202,12 @@ fn add_authors(
     if commits.more || !has_head {
         out.unknown.get_or_insert_with(|| "Bitbucket does not list all commits".to_owned());
     }
-    let people = |commit: &Value| [person(&commit["author"]), person(&commit["committer"])];
-    let pairs = commits.items.iter().flat_map(people).filter_map(|(address, account)| Some((address?, account?)));
-    let known: HashMap<String, Account> = pairs.collect();
+    let people = commits.items.iter().flat_map(|commit| people_of(commit, person));
+    let known: HashMap<String, Account> = people.filter_map(|(address, account)| Some((address?, account?))).collect();
     for commit in &commits.items {
         let message = commit["message"].as_str().unwrap_or_default();
         let id: String = commit.name_at(id).chars().take(12).collect();
-        for (_, account) in people(commit) {
+        for (_, account) in people_of(commit, person) {
             out.add(account, || format!("author or committer of commit {id} has no account"));
         }
         match co_authors(message) {
@@ -222,6 +221,11 @@ fn add_authors(
             _ => out.add(None, || format!("the co-authors of commit {id} cannot be read")),
         }
     }
+}
+
+/// Returns the author and the committer of a commit.
+fn people_of(commit: &Value, person: &dyn Fn(&Value) -> Person) -> [Person; 2] {
+    [person(&commit["author"]), person(&commit["committer"])]
 }
 
 /// Converts a path to the form that the client takes.

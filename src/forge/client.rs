@@ -28,7 +28,7 @@ pub(super) struct Client {
 
 /// An answer.
 #[derive(Clone, Debug)]
-pub(super) struct Document {
+pub(super) struct ApiDocument {
     /// Null if the body is empty.
     pub(super) value: Value,
     pub(super) headers: HeaderMap,
@@ -87,11 +87,10 @@ impl Client {
     /// `Setup` if a segment is not valid in an address.
     pub(super) fn url(&self, segments: &[&str], query: Query<'_>) -> Result<Url, Failure> {
         let mut url = self.base.clone();
-        let bad = || Failure::new(http::Cause::Setup, "a name that no address can hold");
         if segments.iter().any(|s| s.is_empty() || s.chars().all(|c| c == '.')) {
-            return Err(bad());
+            return Err(invalid_segment());
         }
-        url.path_segments_mut().map_err(|()| bad())?.pop_if_empty().extend(segments);
+        url.path_segments_mut().map_err(|()| invalid_segment())?.pop_if_empty().extend(segments);
         if !query.is_empty() {
             url.query_pairs_mut().extend_pairs(query);
         }
@@ -105,7 +104,7 @@ impl Client {
     }
 
     /// Reads an address from [`Client::url`] or [`next`].
-    pub(super) async fn fetch(&self, url: Url, limits: &Limits<'_>) -> Result<Document, Failure> {
+    pub(super) async fn fetch(&self, url: Url, limits: &Limits<'_>) -> Result<ApiDocument, Failure> {
         let request = Request { method: Method::GET, url, body: None, repeat: Repeat::Harmless };
         self.server.send(&request, self, limits, &mut http::admit_all).await
     }
@@ -208,8 +207,7 @@ impl Client {
     /// `Malformed` if the address is not below the base.
     pub(super) fn page(&self, address: &str) -> Result<Url, Failure> {
         let url = self.base.join(address).ok().filter(|url| self.holds(url));
-        let elsewhere = || Failure::new(http::Cause::Malformed, "the next page of a list is on another server");
-        url.ok_or_else(elsewhere)
+        url.ok_or_else(|| Failure::new(http::Cause::Malformed, "the next page of a list is on another server"))
     }
 
     /// Returns true if an address is below the base.
@@ -219,6 +217,11 @@ impl Client {
     }
 }
 
+/// Returns the error for a segment that is not valid in an address.
+fn invalid_segment() -> Failure {
+    Failure::new(http::Cause::Setup, "a name that no address can hold")
+}
+
 /// Returns true if an answer exceeded the size limit; a page with fewer items may not.
 pub(super) fn is_too_large(failure: &Failure) -> bool {
     failure.cause == http::Cause::TooLarge && failure.status.is_none()
@@ -226,8 +229,11 @@ pub(super) fn is_too_large(failure: &Failure) -> bool {
 
 /// Returns the query with a smaller page size.
 pub(super) fn smaller<'a>(query: Query<'a>) -> Vec<(&'a str, &'a str)> {
-    let is_size = |name: &str| matches!(name, "per_page" | "pagelen");
-    query.iter().map(|(name, value)| (*name, if is_size(name) { "10" } else { *value })).collect()
+    let smaller = query.iter().map(|(name, value)| match *name {
+        "per_page" | "pagelen" => (*name, "10"),
+        _ => (*name, *value),
+    });
+    smaller.collect()
 }
 
 /// Returns the address of the next page in a `Link` header.
@@ -251,9 +257,9 @@ fn next_of(header: &str) -> Option<&str> {
 }
 
 impl Protocol for Client {
-    type Answer = Document;
+    type Answer = ApiDocument;
 
-    async fn read(&self, reply: Reply<'_>) -> Result<Document, Trouble> {
+    async fn read(&self, reply: Reply<'_>) -> Result<ApiDocument, Trouble> {
         let headers = reply.headers().clone();
         let bytes = reply.body(MAX_BODY).await.map_err(|mut trouble| {
             if trouble.failure.cause == http::Cause::Malformed {
@@ -262,10 +268,10 @@ impl Protocol for Client {
             trouble
         })?;
         if bytes.is_empty() {
-            return Ok(Document { value: Value::Null, headers });
+            return Ok(ApiDocument { value: Value::Null, headers });
         }
         match http::json(&bytes) {
-            Some(value) => Ok(Document { value, headers }),
+            Some(value) => Ok(ApiDocument { value, headers }),
             None => {
                 let said = self.shown(&String::from_utf8_lossy(&bytes));
                 Err(Trouble::malformed(format!("the answer is not JSON: {said}")))
@@ -338,11 +344,10 @@ fn limited(refusal: &Refusal, said: &str) -> Option<Duration> {
     if let Some(after) = refusal.after {
         return Some(after);
     }
-    let number = |name: &str| refusal.headers.get(name)?.to_str().ok()?.trim().parse::<u64>().ok();
     let used_up = [("x-ratelimit-remaining", "x-ratelimit-reset"), ("ratelimit-remaining", "ratelimit-reset")];
     for (left, reset) in used_up {
-        if number(left) == Some(0)
-            && let Some(reset) = number(reset)
+        if number_in(refusal, left) == Some(0)
+            && let Some(reset) = number_in(refusal, reset)
         {
             let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
             return Some(Duration::from_secs(reset.saturating_sub(now.as_secs()).clamp(1, 365 * 24 * 3600)));
@@ -350,6 +355,11 @@ fn limited(refusal: &Refusal, said: &str) -> Option<Duration> {
     }
     let by_words = code == 429 || said.to_ascii_lowercase().contains("secondary rate limit");
     by_words.then_some(COOL_DOWN)
+}
+
+/// Returns the number in a header of an answer.
+fn number_in(refusal: &Refusal, header: &str) -> Option<u64> {
+    refusal.headers.get(header)?.to_str().ok()?.trim().parse().ok()
 }
 
 /// Extracts the error message of a forge: GitHub's `message` and `errors`, GitLab's `message` or `error` (text, list or
@@ -380,8 +390,7 @@ fn gather(value: &Value, out: &mut Vec<String>, depth: usize) {
             }
             // GitHub has an object with field and code; GitLab maps fields to lists of messages.
             if let (Some(field), Some(code)) = (object.get("field"), object.get("code")) {
-                let text = |v: &Value| v.as_str().unwrap_or_default().to_owned();
-                out.push(format!("{} {}", text(field), text(code)));
+                out.push(format!("{} {}", field.as_str().unwrap_or_default(), code.as_str().unwrap_or_default()));
                 return;
             }
             for (name, inner) in object {
@@ -399,7 +408,7 @@ fn gather(value: &Value, out: &mut Vec<String>, depth: usize) {
 #[cfg(test)]
 mod tests {
     use super::{Client, next_of, said};
-    use crate::http::{Method, Pool, Proxies, Server, Setup, Url, key::Source};
+    use crate::http::{Method, Pool, Proxies, Server, Setup, Url, key::KeySource};
     use serde_json::json;
 
     fn client(base: &str) -> Client {
@@ -409,7 +418,7 @@ mod tests {
             setting: "github_api",
             carries: ("authorization", "Bearer "),
             headers: &[],
-            key: Source::Keyless,
+            key: KeySource::Keyless,
             max_retries: 0,
             retry_delay: crate::http::retry::DELAY,
             is_patient: false,
@@ -436,8 +445,7 @@ mod tests {
     #[test]
     fn no_page_leads_the_token_elsewhere() {
         let client = client("https://forge.example/api/v3");
-        let lies_below = |url: &str| client.holds(&Url::parse(url).unwrap());
-        assert!(lies_below("https://forge.example/api/v3/repositories/1/pulls?page=2"));
+        assert!(client.holds(&Url::parse("https://forge.example/api/v3/repositories/1/pulls?page=2").unwrap()));
         for elsewhere in [
             "http://forge.example/api/v3/x",
             "https://forge.example:8443/api/v3/x",
@@ -447,7 +455,7 @@ mod tests {
             "https://forge.example/api/v30/x",
             "https://forge.example/api/v3/../../x",
         ] {
-            assert!(!lies_below(elsewhere), "{elsewhere}");
+            assert!(!client.holds(&Url::parse(elsewhere).unwrap()), "{elsewhere}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! A reply waives a finding for one head. It counts only if its author, its time, its parent comment and its finding
 //! are known and valid. Other replies are rejected, with a reason to display.
 
-use super::mark::{About, Mark};
+use super::mark::{CommentMark, MarkSubject};
 use super::publish::shows;
 use super::{Account, PullRequest};
 use crate::finding::{Finding, Severity};
@@ -28,7 +28,7 @@ pub enum Directive {
 
 /// A command of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Command {
+pub struct ReplyCommand {
     pub order: Directive,
     /// Full ID of the head in the command, in lowercase.
     pub head: Option<String>,
@@ -38,7 +38,7 @@ pub struct Command {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Commanded {
     None,
-    One(Command),
+    One(ReplyCommand),
     /// A command that does not count, for this reason.
     Bad(String),
 }
@@ -150,7 +150,7 @@ fn is_known(name: &str) -> bool {
     matches!(name, "accept" | "reject" | "defer")
 }
 
-fn command(line: &str, today: Date) -> Result<Command, String> {
+fn command(line: &str, today: Date) -> Result<ReplyCommand, String> {
     let name = name(line).unwrap_or_default();
     let rest = line.get(1 + name.len()..).unwrap_or_default().trim();
     let (head, rest) = match rest.split_once(char::is_whitespace).map_or((rest, ""), |(a, b)| (a, b.trim())) {
@@ -171,7 +171,7 @@ fn command(line: &str, today: Date) -> Result<Command, String> {
         }
         other => return Err(format!("/{other} is not a known command: use /accept, /reject or /defer")),
     };
-    Ok(Command { order, head })
+    Ok(ReplyCommand { order, head })
 }
 
 /// Returns true for a full object ID. A prefix is not a proof: a commit whose ID has a given prefix can be forged.
@@ -201,8 +201,8 @@ pub fn finding_of<'a>(reply: &CommentReply, known: &ReplyContext<'a>) -> Result<
     if !reply.root.author.is(known.me) {
         return Err("the comment above it was written by another account".to_owned());
     }
-    let about = Mark::read(&reply.root.body).map(|mark| mark.about);
-    let Some(About::Finding { fingerprint, ended, .. }) = about else {
+    let about = CommentMark::read(&reply.root.body).map(|mark| mark.about);
+    let Some(MarkSubject::Finding { fingerprint, ended, .. }) = about else {
         return Err("the comment above it is not about a finding".to_owned());
     };
     if ended {
@@ -235,7 +235,7 @@ pub fn finding_of<'a>(reply: &CommentReply, known: &ReplyContext<'a>) -> Result<
 ///
 /// # Errors
 /// The reason why the reply does not count.
-pub fn may_waive(command: &Command, finding: &Finding) -> Result<(), String> {
+pub fn may_waive(command: &ReplyCommand, finding: &Finding) -> Result<(), String> {
     if finding.severity() == Severity::Critical && command.order != Directive::Accept {
         return Err("a critical finding is not waived by a reply".to_owned());
     }
@@ -247,7 +247,12 @@ pub fn may_waive(command: &Command, finding: &Finding) -> Result<(), String> {
 ///
 /// # Errors
 /// The reason why the reply does not count.
-pub fn of_head(reply: &CommentReply, command: &Command, head: &str, pushed: Option<Timestamp>) -> Result<(), String> {
+pub fn of_head(
+    reply: &CommentReply,
+    command: &ReplyCommand,
+    head: &str,
+    pushed: Option<Timestamp>,
+) -> Result<(), String> {
     match (&command.head, pushed, reply.written) {
         (Some(named), ..) if named == head => Ok(()),
         (Some(_), ..) => Err("it names another commit than the head".to_owned()),
@@ -277,8 +282,11 @@ pub fn by_another(reply: &CommentReply, authors: &Authors) -> Result<(), String>
 /// Returns the email addresses of the co-authors in a commit message, or `None` if a trailer has no address.
 pub fn co_authors(message: &str) -> Option<Vec<String>> {
     const TRAILER: &str = "co-authored-by:";
-    let is_one = |line: &&str| line.get(..TRAILER.len()).is_some_and(|start| start.eq_ignore_ascii_case(TRAILER));
-    message.lines().map(str::trim).filter(is_one).map(address_in).collect()
+    let lines = message.lines().map(str::trim);
+    lines
+        .filter(|line| line.get(..TRAILER.len()).is_some_and(|start| start.eq_ignore_ascii_case(TRAILER)))
+        .map(address_in)
+        .collect()
 }
 
 /// Returns the email address of `Name <address>`, in lowercase.
@@ -290,7 +298,7 @@ pub fn address_in(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Command, Commanded, Directive, address_in, co_authors, find};
+    use super::{Commanded, Directive, ReplyCommand, address_in, co_authors, find};
     use jiff::civil::{Date, date};
 
     const TODAY: Date = date(2026, 11, 24);
@@ -355,7 +363,7 @@ mod tests {
         let id = "0123456789ABCDEF0123456789abcdef01234567";
         let found = find(&format!("/reject {id} a demo"), TODAY);
         let order = Directive::Reject("a demo".to_owned());
-        assert_eq!(found, Commanded::One(Command { order, head: Some(id.to_ascii_lowercase()) }));
+        assert_eq!(found, Commanded::One(ReplyCommand { order, head: Some(id.to_ascii_lowercase()) }));
         let Commanded::One(short) = find(&format!("/reject {} a demo", &id[..39]), TODAY) else { panic!() };
         assert_eq!(short.head, None);
         let Commanded::One(defer) = find(&format!("/defer {id} 2027-01-01"), TODAY) else { panic!() };

@@ -8,11 +8,11 @@ mod write;
 pub(super) use replies::{authors, pushed, replies, rights};
 pub(super) use write::{add, comments, edit, me, newest_status, resolve, set_status, summarize};
 
-use super::address::Project;
+use super::address::ForgeProject;
 use super::issue::ticket;
 use super::{
-    Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest, Reads,
-    State, Tip,
+    Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
+    PullState, PullTip, Reads,
 };
 use crate::context::Ticket;
 use crate::diff::ObjectId;
@@ -32,7 +32,7 @@ fn path(forge: &Forge, rest: &[&str]) -> Vec<String> {
 }
 
 /// Returns the path of a resource of a project, relative to the API address.
-fn path_in(forge: &Forge, project: &Project, rest: &[&str]) -> Vec<String> {
+fn path_in(forge: &Forge, project: &ForgeProject, rest: &[&str]) -> Vec<String> {
     let mut path: Vec<String> = version(forge).iter().map(|v| (*v).to_owned()).collect();
     path.extend(["repos".to_owned(), project.owner(), project.name().to_owned()]);
     path.extend(rest.iter().map(|r| (*r).to_owned()));
@@ -49,12 +49,12 @@ fn parts(path: &[String]) -> Vec<&str> {
     path.iter().map(String::as_str).collect()
 }
 
-pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
+pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<ListedPull>, bool), Failure> {
     let query = [("state", "open"), ("sort", "created"), ("direction", "desc"), PAGE];
     let path = path(forge, &["pulls"]);
     let pages = forge.client.linked(&parts(&path), &query, MOST_PULLS, limits).await?;
     let listed = pages.items.iter().map(|pull| {
-        Ok(Listed {
+        Ok(ListedPull {
             number: pull.number_at("/number")?,
             title: pull.name_at("/title"),
             url: pull.name_at("/html_url"),
@@ -100,9 +100,9 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
     let total = pull["commits"].as_u64().unwrap_or_default();
     let number = pull.number_at("/number")?;
     let state = match (pull["state"] == "open", pull["merged"] == true) {
-        (true, _) => State::Open,
-        (false, true) => State::Merged,
-        (false, false) => State::Closed,
+        (true, _) => PullState::Open,
+        (false, true) => PullState::Merged,
+        (false, false) => PullState::Closed,
     };
     Ok(PullRequest {
         number,
@@ -138,7 +138,7 @@ fn author(pull: &Value) -> String {
     Some(pull.name_at("/user/login")).filter(|name| !name.is_empty()).unwrap_or_else(|| "ghost".to_owned())
 }
 
-fn tip(end: &Value) -> Result<Tip, Failure> {
-    let project = Project::parse(Kind::Github, &end.name_at("/repo/full_name"));
-    Ok(Tip { name: end.name_at("/ref"), id: end.id_at("/sha")?, project })
+fn tip(end: &Value) -> Result<PullTip, Failure> {
+    let project = ForgeProject::parse(ForgeKind::Github, &end.name_at("/repo/full_name"));
+    Ok(PullTip { name: end.name_at("/ref"), id: end.id_at("/sha")?, project })
 }

@@ -8,12 +8,12 @@ mod write;
 pub(super) use replies::{authors, pushed, replies, rights};
 pub(super) use write::{add, comments, edit, may_write, me, newest_status, resolve, set_status, summarize};
 
-use super::address::Project;
-use super::client::{Document, Pages, is_too_large};
+use super::address::ForgeProject;
+use super::client::{ApiDocument, Pages, is_too_large};
 use super::issue::ticket;
 use super::{
-    Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest, Reads,
-    State, Tip,
+    Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
+    PullState, PullTip, Reads,
 };
 use crate::context::Ticket;
 use crate::http::{Cause, Failure, HeaderMap, Limits};
@@ -89,7 +89,7 @@ async fn pages(
             // A single item exceeds the size limit. A null takes its place.
             Err(failure) if is_too_large(&failure) && is_even => {
                 out.more = true;
-                Document { value: Value::Array(vec![Value::Null]), headers: HeaderMap::new() }
+                ApiDocument { value: Value::Array(vec![Value::Null]), headers: HeaderMap::new() }
             }
             page => page?,
         };
@@ -140,11 +140,11 @@ fn next_number(headers: &HeaderMap, number: u64) -> Result<Option<Option<u64>>, 
     }
 }
 
-pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
+pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<ListedPull>, bool), Failure> {
     let query = [("state", "opened"), ("order_by", "created_at"), ("sort", "desc")];
     let pages = pages(forge, &path(forge, &["merge_requests"]), &query, MOST_PULLS, limits).await?;
     let listed = pages.items.iter().map(|pull| {
-        Ok(Listed {
+        Ok(ListedPull {
             number: pull.number_at("/iid")?,
             title: pull.name_at("/title"),
             url: pull.name_at("/web_url"),
@@ -183,15 +183,15 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
         author: author(&pull),
         state: match pull["state"].as_str() {
             // A locked merge request is being merged.
-            Some("opened" | "locked") => State::Open,
-            Some("merged") => State::Merged,
-            _ => State::Closed,
+            Some("opened" | "locked") => PullState::Open,
+            Some("merged") => PullState::Merged,
+            _ => PullState::Closed,
         },
         is_draft: is_draft(&pull),
         is_fork,
         // Tip of the target branch when GitLab computed the diff; `base_sha` is the merge base.
-        base: Tip { name: pull.name_at("/target_branch"), id: pull.id_at("/diff_refs/start_sha")?, project: own },
-        head: Tip { name: pull.name_at("/source_branch"), id: pull.id_at("/sha")?, project: head_project },
+        base: PullTip { name: pull.name_at("/target_branch"), id: pull.id_at("/diff_refs/start_sha")?, project: own },
+        head: PullTip { name: pull.name_at("/source_branch"), id: pull.id_at("/sha")?, project: head_project },
         head_refs: vec![format!("refs/merge-requests/{number}/head")],
         commits,
         more_commits,
@@ -228,9 +228,9 @@ async fn commits(forge: &Forge, number: &str, limits: &Limits<'_>) -> Result<(Ve
 }
 
 /// Returns the project with this number, or `None` if it is not visible.
-async fn project(forge: &Forge, id: u64, limits: &Limits<'_>) -> Result<Option<Project>, Failure> {
+async fn project(forge: &Forge, id: u64, limits: &Limits<'_>) -> Result<Option<ForgeProject>, Failure> {
     match forge.client.get(&["projects", &id.to_string()], &[], limits).await {
-        Ok(project) => Ok(Project::parse(Kind::Gitlab, &project.name_at("/path_with_namespace"))),
+        Ok(project) => Ok(ForgeProject::parse(ForgeKind::Gitlab, &project.name_at("/path_with_namespace"))),
         Err(failure) if failure.status.is_some() => Ok(None),
         Err(failure) => Err(failure),
     }
@@ -275,13 +275,13 @@ mod tests {
 
     #[test]
     fn pages_only_go_on() {
-        let next = |value: Option<&str>| {
+        fn next(value: Option<&str>) -> Option<Option<Option<u64>>> {
             let mut headers = HeaderMap::new();
             if let Some(value) = value {
                 headers.insert("x-next-page", value.parse().unwrap());
             }
             next_number(&headers, 3).ok()
-        };
+        }
         assert_eq!(next(None), Some(None));
         assert_eq!(next(Some("")), Some(Some(None)));
         assert_eq!(next(Some(" 4 ")), Some(Some(Some(4))));

@@ -2,8 +2,8 @@
 //!
 //! [`super::commands`] decides which replies count. The number of requests is bounded, and none is sent twice.
 
-use super::commands::{self, Authors, Command, Commanded, CommentReply, Directive, ReplyContext, Rights};
-use super::{Account, Forge, Kind, PullRequest, bitbucket, github, gitlab};
+use super::commands::{self, Authors, Commanded, CommentReply, Directive, ReplyCommand, ReplyContext, Rights};
+use super::{Account, Forge, ForgeKind, PullRequest, bitbucket, github, gitlab};
 use crate::finding::Waiver;
 use crate::http::{Failure, Limits};
 use crate::request::OnBlock;
@@ -66,34 +66,34 @@ impl Forge {
     /// Lists the replies in conversations about lines. The flag is false if there are more.
     async fn replies(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<(Vec<CommentReply>, bool), Failure> {
         match self.site.host.kind {
-            Kind::Github => github::replies(self, pull, limits).await,
-            Kind::Gitlab => gitlab::replies(self, pull, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::replies(self, pull, limits).await,
+            ForgeKind::Github => github::replies(self, pull, limits).await,
+            ForgeKind::Gitlab => gitlab::replies(self, pull, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::replies(self, pull, limits).await,
         }
     }
 
     /// Returns the time when the head was pushed, or `None` if the forge does not report it.
     async fn pushed(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<Option<Timestamp>, Failure> {
         match self.site.host.kind {
-            Kind::Github => github::pushed(self, pull, limits).await,
-            Kind::Gitlab => gitlab::pushed(self, pull, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::pushed(self, pull, limits).await,
+            ForgeKind::Github => github::pushed(self, pull, limits).await,
+            ForgeKind::Gitlab => gitlab::pushed(self, pull, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::pushed(self, pull, limits).await,
         }
     }
 
     async fn authors(&self, pull: &PullRequest, limits: &Limits<'_>) -> Result<Authors, Failure> {
         match self.site.host.kind {
-            Kind::Github => github::authors(self, pull, limits).await,
-            Kind::Gitlab => gitlab::authors(self, pull, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::authors(self, pull, limits).await,
+            ForgeKind::Github => github::authors(self, pull, limits).await,
+            ForgeKind::Gitlab => gitlab::authors(self, pull, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::authors(self, pull, limits).await,
         }
     }
 
     async fn rights(&self, account: &Account, limits: &Limits<'_>) -> Result<Rights, Failure> {
         match self.site.host.kind {
-            Kind::Github => github::rights(self, account, limits).await,
-            Kind::Gitlab => gitlab::rights(self, account, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::rights(self, account, limits).await,
+            ForgeKind::Github => github::rights(self, account, limits).await,
+            ForgeKind::Gitlab => gitlab::rights(self, account, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::rights(self, account, limits).await,
         }
     }
 }
@@ -156,7 +156,7 @@ impl<'a> Judging<'a> {
     async fn judge(
         &mut self,
         reply: &CommentReply,
-        command: &Command,
+        command: &ReplyCommand,
         known: &ReplyContext<'_>,
     ) -> Result<String, String> {
         let finding = commands::finding_of(reply, known)?;
@@ -211,7 +211,7 @@ impl<'a> Judging<'a> {
 
 impl Heeded {
     /// Counts a reply. Replies come newest first, and the newest about a finding decides.
-    fn count(&mut self, reply: &CommentReply, command: &Command, fingerprint: String, rules: &RuleSet) {
+    fn count(&mut self, reply: &CommentReply, command: &ReplyCommand, fingerprint: String, rules: &RuleSet) {
         if self.waivers.iter().any(|(known, _)| *known == fingerprint) {
             return;
         }

@@ -1,10 +1,10 @@
 //! Reads issues for the context of a review ([`crate::context`]).
 
-use super::{Forge, Hosts, Kind, MOST_OF_A_TEXT, Operator, Reads, Site, bitbucket, github, gitlab};
-use crate::context::{Desk, Home, Ticket, Tracker, Trackers, WantedIssue};
+use super::{Forge, ForgeKind, Hosts, MOST_OF_A_TEXT, Operator, Reads, Site, bitbucket, github, gitlab};
+use crate::context::{Home, Ticket, Tracker, TrackerDesk, Trackers, WantedIssue};
 use crate::env::Env;
 use crate::error::Error;
-use crate::forge::address::Project;
+use crate::forge::address::ForgeProject;
 use crate::http::{Failure, Limits};
 use crate::policy::ForgePolicy;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub struct Issues;
 
 /// The issues of one forge.
 #[derive(Debug)]
-struct Opened {
+struct OpenedIssues {
     home: Home,
     forge: Forge,
     hosts: Hosts,
@@ -26,18 +26,18 @@ struct Opened {
 }
 
 impl Trackers for Issues {
-    fn open(&self, desk: &Desk<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
+    fn open(&self, desk: &TrackerDesk<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
         let operator = Operator { policy: desk.policy, env: desk.env, top: desk.top };
         let hosts = Hosts::of(&operator).map_err(|e| reason(&e))?;
         let Some(site) = desk.remotes.iter().find_map(|url| hosts.site_of_remote(url)) else { return Ok(None) };
         let home = home(&site);
         let forge = Forge::open(site, &hosts, &operator).map_err(|e| reason(&e))?;
         let (policy, env, top) = (desk.policy.clone(), desk.env.clone(), desk.top.map(PathBuf::from));
-        Ok(Some(Box::new(Opened { home, forge, hosts, policy, env, top })))
+        Ok(Some(Box::new(OpenedIssues { home, forge, hosts, policy, env, top })))
     }
 }
 
-impl Tracker for Opened {
+impl Tracker for OpenedIssues {
     fn home(&self) -> &Home {
         &self.home
     }
@@ -49,7 +49,7 @@ impl Tracker for Opened {
     fn read(&self, wanted: &WantedIssue<'_>) -> Result<Option<Ticket>, String> {
         let Some(project) = wanted.project else { return self.forge.issue(wanted).map_err(|e| reason(&e)) };
         let host = self.forge.site.host.clone();
-        let project = Project::parse(host.kind, project).ok_or_else(|| format!("{project} is not a project"))?;
+        let project = ForgeProject::parse(host.kind, project).ok_or_else(|| format!("{project} is not a project"))?;
         let operator = Operator { policy: &self.policy, env: &self.env, top: self.top.as_deref() };
         let forge = Forge::open(Site { host, project }, &self.hosts, &operator).map_err(|e| reason(&e))?;
         forge.issue(wanted).map_err(|e| reason(&e))
@@ -59,13 +59,13 @@ impl Tracker for Opened {
 fn home(site: &Site) -> Home {
     Home {
         forge: match site.host.kind {
-            Kind::Github => "github",
-            Kind::Gitlab => "gitlab",
-            Kind::BitbucketServer | Kind::BitbucketCloud => "bitbucket",
+            ForgeKind::Github => "github",
+            ForgeKind::Gitlab => "gitlab",
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => "bitbucket",
         },
         web: site.host.web().to_owned(),
         project: site.project.to_string(),
-        has_issues: site.host.kind != Kind::BitbucketServer,
+        has_issues: site.host.kind != ForgeKind::BitbucketServer,
     }
 }
 
@@ -87,10 +87,10 @@ impl Forge {
             let limits = Limits::new(deadline, stop);
             self.client.ready(&limits).await?;
             match self.site.host.kind {
-                Kind::Github => github::issue(self, number, &limits).await,
-                Kind::Gitlab => gitlab::issue(self, number, &limits).await,
-                Kind::BitbucketCloud => bitbucket::issue(self, number, &limits).await.map(Some),
-                Kind::BitbucketServer => Ok(None),
+                ForgeKind::Github => github::issue(self, number, &limits).await,
+                ForgeKind::Gitlab => gitlab::issue(self, number, &limits).await,
+                ForgeKind::BitbucketCloud => bitbucket::issue(self, number, &limits).await.map(Some),
+                ForgeKind::BitbucketServer => Ok(None),
             }
         })
     }

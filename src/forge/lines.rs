@@ -7,18 +7,18 @@ use std::collections::HashMap;
 
 /// The lines of a change that are shown: the lines of its hunks.
 #[derive(Clone, Debug, Default)]
-pub struct Lines(HashMap<String, File>);
+pub struct ShownLines(HashMap<String, ShownFile>);
 
 #[derive(Clone, Debug)]
-struct File {
+struct ShownFile {
     old: Option<String>,
     /// Lines of each hunk on the new side, in order.
-    hunks: Vec<Vec<At>>,
+    hunks: Vec<Vec<NewSideLine>>,
 }
 
 /// A line of the new side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct At {
+pub struct NewSideLine {
     /// From 1.
     pub new: u32,
     /// `None`: the line was added.
@@ -29,32 +29,26 @@ pub struct At {
 
 /// The position of a comment: lines of one hunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct CommentSpot {
     /// Path on the new side.
     pub path: String,
     /// Path on the old side; `None` if the file is new.
     pub old_path: Option<String>,
-    pub first: At,
+    pub first: NewSideLine,
     /// Never above `first`.
-    pub last: At,
+    pub last: NewSideLine,
     /// Whether all requested lines are included.
     pub whole: bool,
 }
 
-impl Lines {
+impl ShownLines {
     /// Adds lines whose text is not in a record.
     #[must_use]
     pub fn and(mut self, all: &[Numbers]) -> Self {
-        let text = |path: &RepoPath| String::from_utf8(path.as_bytes().to_vec()).ok();
         for numbers in all {
-            let Some(path) = text(&numbers.new) else { continue };
-            let line = |run: &Run, i: u32| match run.is_added {
-                true => At { new: run.new + i, old: None, behind: run.old },
-                false => At { new: run.new + i, old: Some(run.old + i), behind: run.old + i },
-            };
-            let runs = |runs: &Vec<Run>| runs.iter().flat_map(|r| (0..r.count).map(move |i| line(r, i))).collect();
-            let hunks = numbers.hunks.iter().map(runs).collect();
-            self.0.insert(path, File { old: numbers.old.as_ref().and_then(text), hunks });
+            let Some(path) = text_of(&numbers.new) else { continue };
+            let hunks = numbers.hunks.iter().map(|runs| runs.iter().flat_map(lines_of).collect()).collect();
+            self.0.insert(path, ShownFile { old: numbers.old.as_ref().and_then(text_of), hunks });
         }
         self
     }
@@ -78,33 +72,48 @@ impl Lines {
                     }
                     if let Some(new) = line.new {
                         let old = line.old.filter(|_| line.kind == LineKind::Context).map(|n| n.get());
-                        lines.push(At { new: new.get(), old, behind });
+                        lines.push(NewSideLine { new: new.get(), old, behind });
                     }
                 }
                 hunks.push(lines);
             }
-            out.insert(path, File { old, hunks });
+            out.insert(path, ShownFile { old, hunks });
         }
         Self(out)
     }
 
     /// Finds the position for a comment on lines of a file: as many of them as one hunk shows, preferring added lines.
     /// Returns `None` if none of the lines is shown.
-    pub fn spot(&self, path: &str, span: LineSpan) -> Option<Spot> {
+    pub fn spot(&self, path: &str, span: LineSpan) -> Option<CommentSpot> {
         let file = self.0.get(path)?;
         let (first, last) = (span.first.get(), span.last.get());
-        let inside = |at: &&At| (first..=last).contains(&at.new);
-        let shown = file.hunks.iter().map(|h| h.iter().filter(inside).copied().collect::<Vec<_>>());
+        let shown = file
+            .hunks
+            .iter()
+            .map(|h| h.iter().filter(|at| (first..=last).contains(&at.new)).copied().collect::<Vec<_>>());
         let best = shown.filter(|h| !h.is_empty()).max_by_key(|h| h.iter().filter(|at| at.old.is_none()).count())?;
         let (from, to) = (*best.first()?, *best.last()?);
         let whole = from.new == first && to.new == last;
-        Some(Spot { path: path.to_owned(), old_path: file.old.clone(), first: from, last: to, whole })
+        Some(CommentSpot { path: path.to_owned(), old_path: file.old.clone(), first: from, last: to, whole })
     }
+}
+
+/// Returns a path as text; `None` if it is not UTF-8, so that a forge cannot name it.
+fn text_of(path: &RepoPath) -> Option<String> {
+    String::from_utf8(path.as_bytes().to_vec()).ok()
+}
+
+/// Returns the lines of a run.
+fn lines_of(run: &Run) -> impl Iterator<Item = NewSideLine> {
+    (0..run.count).map(|i| match run.is_added {
+        true => NewSideLine { new: run.new + i, old: None, behind: run.old },
+        false => NewSideLine { new: run.new + i, old: Some(run.old + i), behind: run.old + i },
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{At, Lines};
+    use super::{NewSideLine, ShownLines};
     use crate::diff::LineNo;
     use crate::finding::LineSpan;
     use crate::review::Record;
@@ -114,16 +123,18 @@ mod tests {
         diff --git a/add.rs b/add.rs\nnew file mode 100644\n--- /dev/null\n+++ b/add.rs\n@@ -0,0 +1,2 @@\n+one\n+two\n\
         diff --git a/gone.rs b/gone.rs\ndeleted file mode 100644\n--- a/gone.rs\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n";
 
-    fn spot(path: &str, first: u32, last: u32) -> Option<(At, At, bool)> {
-        let lines = Lines::of(&Record { text: CHANGE.as_bytes().to_vec(), left_out: Vec::new() });
-        let line = |n| LineNo::new(n).unwrap();
-        let spot = lines.spot(path, LineSpan { first: line(first), last: line(last), columns: None })?;
+    fn spot(path: &str, first: u32, last: u32) -> Option<(NewSideLine, NewSideLine, bool)> {
+        let lines = ShownLines::of(&Record { text: CHANGE.as_bytes().to_vec(), left_out: Vec::new() });
+        let (first, last) = (LineNo::new(first).unwrap(), LineNo::new(last).unwrap());
+        let spot = lines.spot(path, LineSpan { first, last, columns: None })?;
         Some((spot.first, spot.last, spot.whole))
     }
 
     #[test]
     fn comments_go_to_lines_that_a_hunk_shows() {
-        let at = |new, old, behind| At { new, old, behind };
+        fn at(new: u32, old: Option<u32>, behind: u32) -> NewSideLine {
+            NewSideLine { new, old, behind }
+        }
         assert_eq!(spot("new.rs", 11, 11), Some((at(11, None, 11), at(11, None, 11), true)));
         assert_eq!(spot("new.rs", 10, 12), Some((at(10, Some(10), 10), at(12, None, 11), true)));
         assert_eq!(spot("new.rs", 13, 13), Some((at(13, Some(12), 12), at(13, Some(12), 12), true)));

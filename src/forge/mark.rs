@@ -11,15 +11,15 @@ const HEAD: &str = "claude-reviewer:1";
 
 /// The subject of a comment, and a digest of its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    pub about: About,
+pub struct CommentMark {
+    pub about: MarkSubject,
     /// Digest of the text above the mark. The text itself is not compared, since forges may normalize it.
     pub digest: String,
 }
 
 /// The subject of a comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum MarkSubject {
     /// The review as a whole.
     Summary,
     Finding {
@@ -40,26 +40,26 @@ pub enum By {
 
 /// A notation that a forge does not display.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum MarkForm {
     /// `<!-- … -->`.
     Html,
     /// `[//]: # (…)`: an unused link definition, for Markdown that shows HTML as text.
     Link,
 }
 
-impl Mark {
+impl CommentMark {
     /// Returns the mark for a text, or for the part of it that counts.
-    pub fn of(about: About, text: &str) -> Self {
+    pub fn of(about: MarkSubject, text: &str) -> Self {
         let hash = Sha256::digest(text.trim().as_bytes());
         Self { about, digest: hex::encode(&hash[..8]) }
     }
 
     /// Appends the mark to its text.
-    pub fn sign(&self, text: &str, form: Form) -> String {
+    pub fn sign(&self, text: &str, form: MarkForm) -> String {
         let (open, close) = form.brackets();
         let about = match &self.about {
-            About::Summary => "summary".to_owned(),
-            About::Finding { fingerprint, by, ended } => {
+            MarkSubject::Summary => "summary".to_owned(),
+            MarkSubject::Finding { fingerprint, by, ended } => {
                 let by = if *by == By::Rules { "rules" } else { "model" };
                 let ended = if *ended { " ended" } else { "" };
                 format!("finding={fingerprint} by={by}{ended}")
@@ -77,14 +77,14 @@ impl Mark {
     /// Reads the mark of a comment, or `None` if it has none, or one of another version.
     pub fn read(comment: &str) -> Option<Self> {
         let line = comment.trim_end().lines().next_back()?.trim();
-        let inside = [Form::Html, Form::Link].into_iter().find_map(|form| {
+        let inside = [MarkForm::Html, MarkForm::Link].into_iter().find_map(|form| {
             let (open, close) = form.brackets();
             line.strip_prefix(open)?.strip_suffix(close)
         })?;
         let mut words = inside.strip_prefix(HEAD)?.strip_prefix(' ')?.split(' ');
         let about = words.next()?;
         let about = match about.strip_prefix("finding=") {
-            None if about == "summary" => About::Summary,
+            None if about == "summary" => MarkSubject::Summary,
             None => return None,
             Some(fingerprint) => {
                 let by = match words.next()? {
@@ -97,7 +97,7 @@ impl Mark {
                 if ended {
                     words = rest;
                 }
-                About::Finding { fingerprint: digits(fingerprint, 32)?, by, ended }
+                MarkSubject::Finding { fingerprint: digits(fingerprint, 32)?, by, ended }
             }
         };
         let digest = digits(words.next()?.strip_prefix("digest=")?, 16)?;
@@ -110,7 +110,7 @@ fn digits(text: &str, count: usize) -> Option<String> {
     fits.then(|| text.to_owned())
 }
 
-impl Form {
+impl MarkForm {
     fn brackets(self) -> (&'static str, &'static str) {
         match self {
             Self::Html => ("<!-- ", " -->"),
@@ -121,28 +121,32 @@ impl Form {
 
 #[cfg(test)]
 mod tests {
-    use super::{About, By, Form, Mark};
+    use super::{By, CommentMark, MarkForm, MarkSubject};
 
-    fn finding(ended: bool) -> About {
-        About::Finding { fingerprint: "0123456789abcdef".repeat(2), by: By::Model, ended }
+    fn finding(ended: bool) -> MarkSubject {
+        MarkSubject::Finding { fingerprint: "0123456789abcdef".repeat(2), by: By::Model, ended }
     }
 
     #[test]
     fn a_mark_is_read_as_it_was_written() {
-        for about in [About::Summary, finding(false), finding(true)] {
-            for form in [Form::Html, Form::Link] {
-                let mark = Mark::of(about.clone(), "  Some *text*.\n");
+        for about in [MarkSubject::Summary, finding(false), finding(true)] {
+            for form in [MarkForm::Html, MarkForm::Link] {
+                let mark = CommentMark::of(about.clone(), "  Some *text*.\n");
                 let comment = mark.sign("  Some *text*.\n", form);
                 assert!(comment.starts_with("Some *text*.\n\n"), "{comment}");
-                assert_eq!(Mark::read(&comment), Some(mark.clone()), "{comment}");
-                assert_eq!(Mark::read(&format!("{}\r\n", comment.replace('\n', "\r\n"))), Some(mark), "{comment}");
+                assert_eq!(CommentMark::read(&comment), Some(mark.clone()), "{comment}");
+                assert_eq!(
+                    CommentMark::read(&format!("{}\r\n", comment.replace('\n', "\r\n"))),
+                    Some(mark),
+                    "{comment}"
+                );
             }
         }
     }
 
     #[test]
     fn what_merely_looks_like_a_mark_is_none() {
-        let good = Mark::of(finding(false), "x").sign("x", Form::Html);
+        let good = CommentMark::of(finding(false), "x").sign("x", MarkForm::Html);
         for bad in [
             String::new(),
             "x".to_owned(),
@@ -157,7 +161,7 @@ mod tests {
             good.replace("finding=0", "finding=G"),
             good.replace(" -->", ""),
         ] {
-            assert_eq!(Mark::read(&bad), None, "{bad}");
+            assert_eq!(CommentMark::read(&bad), None, "{bad}");
         }
     }
 }

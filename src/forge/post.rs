@@ -2,10 +2,10 @@
 //!
 //! Failed writes are reported and do not change the review itself.
 
-use super::lines::Lines;
-use super::mark::Form;
-use super::publish::{self, Comment, Inline, Parts, Plan, Set, Situation, Status};
-use super::{Account, Forge, Kind, PullRequest, State, bitbucket, github, gitlab};
+use super::lines::ShownLines;
+use super::mark::MarkForm;
+use super::publish::{self, Comment, CommitStatus, Inline, Parts, PublishPlan, Set, Situation};
+use super::{Account, Forge, ForgeKind, PullRequest, PullState, bitbucket, github, gitlab};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use crate::http::{Cause, Failure, Limits};
@@ -16,12 +16,12 @@ use crate::stop::Stop;
 
 /// A review to publish.
 #[derive(Clone, Copy, Debug)]
-pub struct Order<'a> {
+pub struct PublishRequest<'a> {
     pub review: &'a Review,
     /// Branch that it was reviewed against, and whose policy applied.
     pub base: &'a str,
     /// The lines that the pull request's page shows.
-    pub lines: &'a Lines,
+    pub lines: &'a ShownLines,
     pub parts: Parts,
     /// Whether the whole change was reviewed, and not only some files of it.
     pub whole: bool,
@@ -79,13 +79,13 @@ impl Forge {
     /// # Errors
     ///
     /// As [`Forge::publish`].
-    fn reviewed(&self, number: u64, order: &Order<'_>, what: &str, stop: &Stop) -> Result<PullRequest> {
+    fn reviewed(&self, number: u64, order: &PublishRequest<'_>, what: &str, stop: &Stop) -> Result<PullRequest> {
         let command = order.again.map_or_else(|| format!("claude-reviewer review pr {number}"), str::to_owned);
-        let again = || format!("review it again: {command}");
+        let again = format!("review it again: {command}");
         let reviewed = order.review.source.head.as_deref().and_then(ObjectId::from_hex);
         let Some(reviewed) = reviewed else {
             let message = format!("{what}: the last round of the review is not of a commit of the pull request");
-            return Err(Error::incomplete(message).hint(again()));
+            return Err(Error::incomplete(message).hint(again));
         };
         let pull = self.wait(stop, what, async |limits| {
             self.client.ready(&limits).await?;
@@ -93,7 +93,7 @@ impl Forge {
                 let failure = Failure::new(Cause::Setup, "no token");
                 return Err(failure.hint(format!("set {}", self.client.token_name())));
             }
-            if self.site.host.kind == Kind::Gitlab {
+            if self.site.host.kind == ForgeKind::Gitlab {
                 gitlab::may_write(self)?;
             }
             self.read_one(number, &limits).await
@@ -101,14 +101,14 @@ impl Forge {
         if pull.head.id != reviewed {
             let message =
                 format!("{what}: its head is {} now, and {} was reviewed", pull.head.id.short(), reviewed.short());
-            return Err(Error::incomplete(message).hint(again()));
+            return Err(Error::incomplete(message).hint(again));
         }
         // Each base has its own policy: the result for one base would be published under the status name of another.
         if pull.base.name != order.base {
             let message = format!("{what}: it now targets {}, but was reviewed against {}", pull.base.name, order.base);
-            return Err(Error::incomplete(message).hint(again()));
+            return Err(Error::incomplete(message).hint(again));
         }
-        if pull.state != State::Open {
+        if pull.state != PullState::Open {
             return Err(Error::incomplete(format!("{what}: it is {}", pull.state.name())));
         }
         Ok(pull)
@@ -120,11 +120,11 @@ impl Forge {
     ///
     /// Nothing was written: the forge is not reachable, the token has no write access, or the pull request has another
     /// head or base than the review. Later failures are in [`Posted::failed`].
-    pub fn publish(&self, number: u64, order: &Order<'_>, stop: &Stop) -> Result<Posted> {
+    pub fn publish(&self, number: u64, order: &PublishRequest<'_>, stop: &Stop) -> Result<Posted> {
         // Readers of the page may not be allowed to read the tickets.
         let screened = crate::report::for_forge(order.review);
         let selection = screened_selection(order);
-        let order = &Order { review: &screened, selection: &selection, ..*order };
+        let order = &PublishRequest { review: &screened, selection: &selection, ..*order };
         let what = format!("the review of pull request #{number} cannot be published");
         let pull = self.reviewed(number, order, &what, stop)?;
         let mut posted = Posted::default();
@@ -151,7 +151,7 @@ impl Forge {
     /// # Errors
     ///
     /// As [`Forge::publish`]; also if the comments cannot be read.
-    pub fn preview(&self, number: u64, order: &Order<'_>, stop: &Stop) -> Result<(Vec<String>, Vec<String>)> {
+    pub fn preview(&self, number: u64, order: &PublishRequest<'_>, stop: &Stop) -> Result<(Vec<String>, Vec<String>)> {
         let what = format!("the review of pull request #{number} cannot be published");
         let pull = self.reviewed(number, order, &what, stop)?;
         self.wait(stop, &what, async |limits| {
@@ -169,26 +169,26 @@ impl Forge {
         })
     }
 
-    fn form(&self) -> Form {
+    fn form(&self) -> MarkForm {
         match self.site.host.kind {
-            Kind::Github | Kind::Gitlab => Form::Html,
-            Kind::BitbucketServer | Kind::BitbucketCloud => Form::Link,
+            ForgeKind::Github | ForgeKind::Gitlab => MarkForm::Html,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => MarkForm::Link,
         }
     }
 
     pub(super) fn flavor(&self) -> Flavor {
         match self.site.host.kind {
-            Kind::Github => Flavor::Github,
-            Kind::Gitlab => Flavor::Gitlab,
-            Kind::BitbucketServer | Kind::BitbucketCloud => Flavor::Bitbucket,
+            ForgeKind::Github => Flavor::Github,
+            ForgeKind::Gitlab => Flavor::Gitlab,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => Flavor::Bitbucket,
         }
     }
 
     pub(super) async fn me(&self, limits: &Limits<'_>) -> std::result::Result<Account, Failure> {
         match self.site.host.kind {
-            Kind::Github => github::me(self, limits).await,
-            Kind::Gitlab => gitlab::me(self, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::me(self, limits).await,
+            ForgeKind::Github => github::me(self, limits).await,
+            ForgeKind::Gitlab => gitlab::me(self, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::me(self, limits).await,
         }
     }
 
@@ -199,18 +199,18 @@ impl Forge {
         limits: &Limits<'_>,
     ) -> std::result::Result<(Vec<Comment>, bool), Failure> {
         match self.site.host.kind {
-            Kind::Github => github::comments(self, pull, limits).await,
-            Kind::Gitlab => gitlab::comments(self, pull, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::comments(self, pull, limits).await,
+            ForgeKind::Github => github::comments(self, pull, limits).await,
+            ForgeKind::Gitlab => gitlab::comments(self, pull, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::comments(self, pull, limits).await,
         }
     }
 
     /// Writes new comments on lines.
     async fn add(&self, pull: &PullRequest, inline: &[Inline], limits: &Limits<'_>) -> Added {
         match self.site.host.kind {
-            Kind::Github => github::add(self, pull, inline, limits).await,
-            Kind::Gitlab => gitlab::add(self, pull, inline, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::add(self, pull, inline, limits).await,
+            ForgeKind::Github => github::add(self, pull, inline, limits).await,
+            ForgeKind::Gitlab => gitlab::add(self, pull, inline, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => bitbucket::add(self, pull, inline, limits).await,
         }
     }
 
@@ -223,9 +223,11 @@ impl Forge {
         limits: &Limits<'_>,
     ) -> std::result::Result<(), Failure> {
         match self.site.host.kind {
-            Kind::Github => github::edit(self, comment, body, limits).await,
-            Kind::Gitlab => gitlab::edit(self, pull, comment, body, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::edit(self, pull, comment, body, limits).await,
+            ForgeKind::Github => github::edit(self, comment, body, limits).await,
+            ForgeKind::Gitlab => gitlab::edit(self, pull, comment, body, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                bitbucket::edit(self, pull, comment, body, limits).await
+            }
         }
     }
 
@@ -238,9 +240,9 @@ impl Forge {
         limits: &Limits<'_>,
     ) -> std::result::Result<(), Failure> {
         match self.site.host.kind {
-            Kind::Github => github::resolve(self, comment, resolved, limits).await,
-            Kind::Gitlab => gitlab::resolve(self, pull, comment, resolved, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => {
+            ForgeKind::Github => github::resolve(self, comment, resolved, limits).await,
+            ForgeKind::Gitlab => gitlab::resolve(self, pull, comment, resolved, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
                 bitbucket::resolve(self, pull, comment, resolved, limits).await
             }
         }
@@ -249,9 +251,11 @@ impl Forge {
     /// Writes a comment about the pull request as a whole.
     async fn summarize(&self, pull: &PullRequest, body: &str, limits: &Limits<'_>) -> std::result::Result<(), Failure> {
         match self.site.host.kind {
-            Kind::Github => github::summarize(self, pull, body, limits).await,
-            Kind::Gitlab => gitlab::summarize(self, pull, body, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => bitbucket::summarize(self, pull, body, limits).await,
+            ForgeKind::Github => github::summarize(self, pull, body, limits).await,
+            ForgeKind::Gitlab => gitlab::summarize(self, pull, body, limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
+                bitbucket::summarize(self, pull, body, limits).await
+            }
         }
     }
 
@@ -262,9 +266,11 @@ impl Forge {
         limits: &Limits<'_>,
     ) -> std::result::Result<Option<Set>, Failure> {
         match self.site.host.kind {
-            Kind::Github => github::newest_status(self, pull.head.id, &publish::context(&pull.base.name), limits).await,
-            Kind::Gitlab => gitlab::newest_status(self, pull, &publish::context(&pull.base.name), limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => {
+            ForgeKind::Github => {
+                github::newest_status(self, pull.head.id, &publish::context(&pull.base.name), limits).await
+            }
+            ForgeKind::Gitlab => gitlab::newest_status(self, pull, &publish::context(&pull.base.name), limits).await,
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
                 bitbucket::newest_status(self, pull, &publish::context(&pull.base.name), limits).await
             }
         }
@@ -273,15 +279,17 @@ impl Forge {
     async fn set_status(
         &self,
         pull: &PullRequest,
-        status: &Status,
+        status: &CommitStatus,
         limits: &Limits<'_>,
     ) -> std::result::Result<(), Failure> {
         match self.site.host.kind {
-            Kind::Github => {
+            ForgeKind::Github => {
                 github::set_status(self, pull.head.id, &publish::context(&pull.base.name), status, limits).await
             }
-            Kind::Gitlab => gitlab::set_status(self, pull, &publish::context(&pull.base.name), status, limits).await,
-            Kind::BitbucketServer | Kind::BitbucketCloud => {
+            ForgeKind::Gitlab => {
+                gitlab::set_status(self, pull, &publish::context(&pull.base.name), status, limits).await
+            }
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => {
                 bitbucket::set_status(self, pull, &publish::context(&pull.base.name), status, limits).await
             }
         }
@@ -292,7 +300,7 @@ impl Forge {
 struct Posting<'a> {
     forge: &'a Forge,
     pull: &'a PullRequest,
-    order: &'a Order<'a>,
+    order: &'a PublishRequest<'a>,
     limits: Limits<'a>,
     posted: Posted,
 }
@@ -313,7 +321,7 @@ impl Posting<'_> {
     }
 
     /// Reads the existing comments, and plans the writes.
-    async fn plan(&mut self) -> std::result::Result<Plan, Failure> {
+    async fn plan(&mut self) -> std::result::Result<PublishPlan, Failure> {
         let (forge, pull, order) = (self.forge, self.pull, self.order);
         let me = forge.me(&self.limits).await?;
         let (there, all_there) = forge.comments(pull, &self.limits).await?;
@@ -340,7 +348,7 @@ impl Posting<'_> {
     }
 
     /// Carries out the plan, and records what failed.
-    async fn write(&mut self, plan: Plan) {
+    async fn write(&mut self, plan: PublishPlan) {
         let (forge, pull) = (self.forge, self.pull);
         self.posted.elsewhere = plan.beyond;
         let mut nowhere = plan.blocking_beyond;
@@ -408,7 +416,7 @@ impl Posting<'_> {
     }
 
     /// Returns the status to set, or `None` if it exists, is not requested, or the review is of a part of the change.
-    async fn new_status(&mut self) -> Option<Status> {
+    async fn new_status(&mut self) -> Option<CommitStatus> {
         if !self.order.parts.status {
             return None;
         }
@@ -450,7 +458,7 @@ impl Posting<'_> {
 }
 
 /// Returns the decisions of an order with reasons that are safe for a forge.
-fn screened_selection(order: &Order<'_>) -> Selection {
+fn screened_selection(order: &PublishRequest<'_>) -> Selection {
     let mut selection = order.selection.clone();
     for disposition in selection.decided.values_mut() {
         disposition.reason = crate::report::reason_for_forge(&disposition.reason, order.review);

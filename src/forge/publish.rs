@@ -7,8 +7,8 @@
 mod tests;
 
 use super::Account;
-use super::lines::{Lines, Spot};
-use super::mark::{About, By, Form, Mark};
+use super::lines::{CommentSpot, ShownLines};
+use super::mark::{By, CommentMark, MarkForm, MarkSubject};
 use crate::finding::{Decision, Disposition, Finding, Origin};
 use crate::hex;
 use crate::report::markdown::{self, Flavor, Withheld};
@@ -30,13 +30,17 @@ const MOST_OF_A_BASE: usize = 24;
 /// Returns the status name of a head for a base branch: `claude-reviewer-main`. Each base has its own policy and its
 /// own change, so a status for one base does not apply to another.
 pub fn context(base: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     if base.len() <= MOST_OF_A_BASE && base.chars().all(is_plain) {
         return format!("claude-reviewer-{base}");
     }
     let start: String = base.chars().map(|c| if is_plain(c) { c } else { '-' }).take(MOST_OF_A_BASE - 9).collect();
     let hash = hex::encode(&Sha256::digest(base)[..4]);
     format!("claude-reviewer-{start}~{hash}")
+}
+
+/// Returns true if a character of a branch name is part of the status name as it is.
+fn is_plain(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "._-".contains(c)
 }
 
 /// The parts of a review that are published.
@@ -61,7 +65,7 @@ pub struct Comment {
     /// Whether it is about lines, and not about the pull request as a whole.
     pub is_inline: bool,
     /// Current position of a comment about lines.
-    pub place: Place,
+    pub place: CommentPlace,
     /// Forge's key of the conversation that the comment begins; empty if it equals the comment's key, or there is none.
     pub thread: String,
     /// Whether the conversation is resolved.
@@ -72,7 +76,7 @@ pub struct Comment {
 
 /// The position of a comment in the current change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Place {
+pub enum CommentPlace {
     /// The forge does not report it.
     #[default]
     Untold,
@@ -89,18 +93,17 @@ pub enum Place {
 
 /// How well the position of a comment matches its finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fit {
+enum SpotFit {
     /// On the last line, or at an unknown position: readers find the text there, but a suggestion must not be applied.
     Near,
     /// On exactly these lines.
     Exact,
 }
 
-impl Place {
+impl CommentPlace {
     /// Reads lines from a forge. An invalid line number means that the comment is on no line.
     pub(super) fn of(path: String, first: Option<u64>, last: Option<u64>) -> Self {
-        let number = |n: u64| u32::try_from(n).ok().filter(|n| *n > 0);
-        match (last.and_then(number), first.map(number)) {
+        match (last.and_then(line_number), first.map(line_number)) {
             _ if path.is_empty() => Self::Untold,
             (Some(last), first) => Self::Lines { path, first: first.flatten(), last },
             (None, _) => Self::Gone,
@@ -108,23 +111,28 @@ impl Place {
     }
 
     /// Returns how well a comment at this position matches a spot, or `None` if it does not.
-    fn fits(&self, spot: &Spot) -> Option<Fit> {
+    fn fits(&self, spot: &CommentSpot) -> Option<SpotFit> {
         match self {
-            Self::Untold => Some(Fit::Near),
+            Self::Untold => Some(SpotFit::Near),
             Self::Gone => None,
             Self::Lines { path, first, last } if *path == spot.path && *last == spot.last.new => {
                 let is_exact = first.is_none_or(|first| first == spot.first.new);
-                Some(if is_exact { Fit::Exact } else { Fit::Near })
+                Some(if is_exact { SpotFit::Exact } else { SpotFit::Near })
             }
             Self::Lines { .. } => None,
         }
     }
 }
 
+/// Returns a number from a forge if it is a valid line number.
+fn line_number(n: u64) -> Option<u32> {
+    u32::try_from(n).ok().filter(|n| *n > 0)
+}
+
 /// A new comment on lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inline {
-    pub spot: Spot,
+    pub spot: CommentSpot,
     /// Whether its finding blocks.
     pub blocks: bool,
     /// Severity and rule of the finding, to display. Untrusted text.
@@ -135,7 +143,7 @@ pub struct Inline {
 
 /// A new text for an existing comment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct CommentEdit {
     pub comment: Comment,
     /// Markdown with its mark.
     pub body: String,
@@ -145,7 +153,7 @@ pub struct Edit {
     pub resolve: Option<bool>,
 }
 
-impl Plan {
+impl PublishPlan {
     /// Returns the planned writes, one line each. Untrusted text.
     pub fn lines(&self) -> Vec<String> {
         let mut out: Vec<String> =
@@ -154,9 +162,9 @@ impl Plan {
             let text = edit.body.lines().next().unwrap_or_default();
             out.push(match (&edit.comment.place, edit.comment.is_inline, edit.ends) {
                 (_, false, _) => "summary  updated".to_owned(),
-                (Place::Lines { path, last, .. }, true, true) => format!("resolve  {path}:{last}  {text}"),
+                (CommentPlace::Lines { path, last, .. }, true, true) => format!("resolve  {path}:{last}  {text}"),
                 (_, true, true) => format!("resolve  comment {}  {text}", edit.comment.id),
-                (Place::Lines { path, last, .. }, true, false) => format!("update   {path}:{last}  {text}"),
+                (CommentPlace::Lines { path, last, .. }, true, false) => format!("update   {path}:{last}  {text}"),
                 (_, true, false) => format!("update   comment {}  {text}", edit.comment.id),
             });
         }
@@ -167,7 +175,7 @@ impl Plan {
 
 /// A commit status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct CommitStatus {
     pub light: Light,
     /// One line.
     pub description: String,
@@ -178,7 +186,7 @@ pub struct Status {
 pub struct Set {
     /// Account that set it; `None` if the forge does not report it.
     pub by: Option<Account>,
-    pub status: Status,
+    pub status: CommitStatus,
 }
 
 /// Whether this review allows the merge of a commit.
@@ -192,9 +200,9 @@ pub enum Light {
 
 /// The planned writes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub struct PublishPlan {
     pub inline: Vec<Inline>,
-    pub edits: Vec<Edit>,
+    pub edits: Vec<CommentEdit>,
     /// Summary, if it is a new comment.
     pub summary: Option<String>,
     /// Number of findings without a comment on a line: there are too many, or the page shows none of their lines.
@@ -207,7 +215,7 @@ pub struct Plan {
 #[derive(Clone, Copy, Debug)]
 pub struct Situation<'a> {
     pub review: &'a Review,
-    pub lines: &'a Lines,
+    pub lines: &'a ShownLines,
     pub parts: Parts,
     /// Whether the whole change was reviewed, so that findings it lacks are gone.
     pub whole: bool,
@@ -217,7 +225,7 @@ pub struct Situation<'a> {
     pub there: &'a [Comment],
     /// Whether `there` has all comments of the pull request.
     pub all_there: bool,
-    pub form: Form,
+    pub form: MarkForm,
     /// Markdown flavor of this forge.
     pub flavor: Flavor,
 }
@@ -233,10 +241,10 @@ impl Account {
 }
 
 /// Plans the writes.
-pub fn plan(now: &Situation<'_>) -> Plan {
-    let mut plan = Plan::default();
+pub fn plan(now: &Situation<'_>) -> PublishPlan {
+    let mut plan = PublishPlan::default();
     let own = now.there.iter().filter(|c| c.author.is(now.me));
-    let own: Vec<(&Comment, Mark)> = own.filter_map(|c| Some((c, Mark::read(&c.body)?))).collect();
+    let own: Vec<(&Comment, CommentMark)> = own.filter_map(|c| Some((c, CommentMark::read(&c.body)?))).collect();
     if now.parts.comments {
         comments(now, &own, &mut plan);
     }
@@ -249,13 +257,13 @@ pub fn plan(now: &Situation<'_>) -> Plan {
 
 /// Plans comments on lines: a finding that is new or has moved gets one, and the comment of a finding that is gone is
 /// ended.
-fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
+fn comments(now: &Situation<'_>, own: &[(&Comment, CommentMark)], plan: &mut PublishPlan) {
     let mut found: Vec<&Finding> = now.review.findings.iter().filter(|f| now.selection.posts(f)).collect();
     // The most severe first; otherwise in the order of the report.
     found.sort_by_key(|f| (!f.blocking, std::cmp::Reverse(f.severity())));
-    let mut there: HashMap<&str, Vec<(&Comment, &Mark)>> = HashMap::new();
+    let mut there: HashMap<&str, Vec<(&Comment, &CommentMark)>> = HashMap::new();
     for (comment, mark) in own.iter().filter(|(c, _)| c.is_inline) {
-        if let About::Finding { fingerprint, .. } = &mark.about {
+        if let MarkSubject::Finding { fingerprint, .. } = &mark.about {
             there.entry(fingerprint).or_default().push((comment, mark));
         }
     }
@@ -285,7 +293,7 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         match stands {
             Some((comment, mark, fit)) => {
                 count += 1;
-                let is_whole = spot.is_some_and(|s| s.whole) && fit == Fit::Exact;
+                let is_whole = spot.is_some_and(|s| s.whole) && fit == SpotFit::Exact;
                 plan.edits.extend(kept(now, finding, comment, mark, is_whole));
             }
             None => fresh.push((finding, spot)),
@@ -303,7 +311,7 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
         };
         count += 1;
         let text = text(finding, now.flavor, spot.whole);
-        let body = Mark::of(about(finding), &text).sign(&text, now.form);
+        let body = CommentMark::of(about(finding), &text).sign(&text, now.form);
         let label = format!("{} {}", finding.severity(), finding.rule_id());
         plan.inline.push(Inline { body, label, spot, blocks: finding.blocking });
     }
@@ -317,7 +325,7 @@ fn comments(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
     let models = !now.review.models.asked.is_empty();
     let at = now.review.source.head.as_deref().map_or("", |id| &id[..id.len().min(12)]);
     for (fingerprint, (comment, mark)) in gone {
-        let About::Finding { by, .. } = mark.about else { continue };
+        let MarkSubject::Finding { by, .. } = mark.about else { continue };
         let known = now.review.findings.iter().find(|f| f.fingerprint().as_str() == fingerprint);
         let text = match known {
             // The reply with the waiver belongs to this comment, and is valid only while the comment is unmodified.
@@ -356,32 +364,41 @@ fn set_aside(disposition: &Disposition, at: &str) -> String {
 
 /// Removes from the comments about a finding the one at the finding's position, and returns it. Prefers a comment that
 /// was not ended to one that was, and then the best match.
-fn take_standing<'a>(of_it: &mut Vec<(&'a Comment, &'a Mark)>, spot: &Spot) -> Option<(&'a Comment, &'a Mark, Fit)> {
-    let rank = |(comment, mark): &(&Comment, &Mark)| {
-        let is_ended = matches!(mark.about, About::Finding { ended: true, .. });
-        comment.place.fits(spot).map(|fit| (!is_ended, fit))
-    };
-    let ranked = of_it.iter().enumerate().filter_map(|(i, c)| Some((rank(c)?, std::cmp::Reverse(i))));
+fn take_standing<'a>(
+    of_it: &mut Vec<(&'a Comment, &'a CommentMark)>,
+    spot: &CommentSpot,
+) -> Option<(&'a Comment, &'a CommentMark, SpotFit)> {
+    let ranked = of_it.iter().enumerate().filter_map(|(i, (comment, mark))| {
+        let is_ended = matches!(mark.about, MarkSubject::Finding { ended: true, .. });
+        let fit = comment.place.fits(spot)?;
+        Some(((!is_ended, fit), std::cmp::Reverse(i)))
+    });
     let ((_, fit), std::cmp::Reverse(i)) = ranked.max()?;
     let (comment, mark) = of_it.remove(i);
     Some((comment, mark, fit))
 }
 
 /// Updates a comment that is at its finding's position. Returns `None` if it is up to date, or a person resolved it.
-fn kept(now: &Situation<'_>, finding: &Finding, comment: &Comment, mark: &Mark, is_whole: bool) -> Option<Edit> {
-    let was_ended = matches!(mark.about, About::Finding { ended: true, .. });
+fn kept(
+    now: &Situation<'_>,
+    finding: &Finding,
+    comment: &Comment,
+    mark: &CommentMark,
+    is_whole: bool,
+) -> Option<CommentEdit> {
+    let was_ended = matches!(mark.about, MarkSubject::Finding { ended: true, .. });
     let text = text(finding, now.flavor, is_whole);
-    let new = Mark::of(about(finding), &text);
+    let new = CommentMark::of(about(finding), &text);
     // A person who resolved the conversation overrides this program.
     if new == *mark || (comment.resolved && !was_ended) {
         return None;
     }
     let resolve = was_ended.then_some(false);
-    Some(Edit { comment: comment.clone(), body: new.sign(&text, now.form), ends: false, resolve })
+    Some(CommentEdit { comment: comment.clone(), body: new.sign(&text, now.form), ends: false, resolve })
 }
 
-fn about(finding: &Finding) -> About {
-    About::Finding { fingerprint: finding.fingerprint().as_str().to_owned(), by: by(finding), ended: false }
+fn about(finding: &Finding) -> MarkSubject {
+    MarkSubject::Finding { fingerprint: finding.fingerprint().as_str().to_owned(), by: by(finding), ended: false }
 }
 
 /// Formats a finding. A suggestion replaces all lines of the finding, so it must not be applied to other lines: if the
@@ -399,32 +416,38 @@ fn text(finding: &Finding, flavor: Flavor, is_whole: bool) -> String {
 /// Returns true if a comment shows a finding as it would be written now. White space is ignored: forges may normalize
 /// it.
 pub fn shows(finding: &Finding, flavor: Flavor, comment: &str) -> bool {
-    let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let Some(shown) = Mark::text(comment).map(fold) else { return false };
-    [true, false].into_iter().any(|is_whole| fold(&text(finding, flavor, is_whole)) == shown)
+    let Some(shown) = CommentMark::text(comment).map(with_single_spaces) else { return false };
+    [true, false].into_iter().any(|is_whole| with_single_spaces(&text(finding, flavor, is_whole)) == shown)
+}
+
+/// Returns a text with one space in place of each run of white space.
+fn with_single_spaces(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the edit that ends a comment, or `None` if it was ended already.
-fn ended(now: &Situation<'_>, comment: &Comment, mark: &Mark, text: &str) -> Option<Edit> {
-    let About::Finding { fingerprint, by, ended: false } = &mark.about else { return None };
-    let about = About::Finding { fingerprint: fingerprint.clone(), by: *by, ended: true };
-    let body = Mark::of(about, text).sign(text, now.form);
-    Some(Edit { comment: comment.clone(), body, ends: true, resolve: Some(true).filter(|_| !comment.resolved) })
+fn ended(now: &Situation<'_>, comment: &Comment, mark: &CommentMark, text: &str) -> Option<CommentEdit> {
+    let MarkSubject::Finding { fingerprint, by, ended: false } = &mark.about else { return None };
+    let about = MarkSubject::Finding { fingerprint: fingerprint.clone(), by: *by, ended: true };
+    let body = CommentMark::of(about, text).sign(text, now.form);
+    Some(CommentEdit { comment: comment.clone(), body, ends: true, resolve: Some(true).filter(|_| !comment.resolved) })
 }
 
 /// Plans the summary comment: the oldest existing one is overwritten.
-fn summary(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
+fn summary(now: &Situation<'_>, own: &[(&Comment, CommentMark)], plan: &mut PublishPlan) {
     let hidden = hidden(now);
     let text = markdown::comment_without(now.review, now.flavor, now.flavor.bound() - MARK, &hidden);
     // A change of the duration alone does not justify an update.
     let essence = markdown::lasting(now.review, &text);
     let head = now.review.source.head.as_deref().unwrap_or_default();
-    let mark = Mark::of(About::Summary, &format!("{head}\n{essence}"));
-    let there = own.iter().find(|(c, m)| !c.is_inline && m.about == About::Summary);
+    let mark = CommentMark::of(MarkSubject::Summary, &format!("{head}\n{essence}"));
+    let there = own.iter().find(|(c, m)| !c.is_inline && m.about == MarkSubject::Summary);
     let body = mark.sign(&text, now.form);
     match there {
         Some((_, old)) if *old == mark => {}
-        Some((comment, _)) => plan.edits.push(Edit { comment: (*comment).clone(), body, ends: false, resolve: None }),
+        Some((comment, _)) => {
+            plan.edits.push(CommentEdit { comment: (*comment).clone(), body, ends: false, resolve: None });
+        }
         None if now.all_there => plan.summary = Some(body),
         None => {}
     }
@@ -433,9 +456,9 @@ fn summary(now: &Situation<'_>, own: &[(&Comment, Mark)], plan: &mut Plan) {
 /// Returns the findings that the summary does not list: rejected and deferred ones, and, if only accepted findings are
 /// published, those without a decision.
 fn hidden(now: &Situation<'_>) -> Withheld {
-    let of = |is: &dyn Fn(&&Finding) -> bool| -> Vec<&Finding> { now.review.findings.iter().filter(is).collect() };
-    let pending = of(&|f| now.selection.is_pending(f));
-    let aside = of(&|f| now.selection.sets_aside(f).is_some());
+    let findings = &now.review.findings;
+    let pending: Vec<&Finding> = findings.iter().filter(|f| now.selection.is_pending(f)).collect();
+    let aside: Vec<&Finding> = findings.iter().filter(|f| now.selection.sets_aside(f).is_some()).collect();
     let counts = [(pending.len(), "without a decision"), (aside.len(), "rejected or deferred")];
     let counts: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let note = if counts.is_empty() { String::new() } else { format!("Findings not listed: {}.", counts.join(", ")) };
@@ -444,7 +467,7 @@ fn hidden(now: &Situation<'_>) -> Withheld {
 }
 
 /// Returns the position for a comment on a finding: lines of the net change that the page shows.
-fn spot(finding: &Finding, lines: &Lines) -> Option<Spot> {
+fn spot(finding: &Finding, lines: &ShownLines) -> Option<CommentSpot> {
     if finding.commit.is_some() {
         return None;
     }
@@ -457,24 +480,24 @@ fn by(finding: &Finding) -> By {
 }
 
 /// Returns the commit status of a review.
-pub fn status(review: &Review) -> Status {
+pub fn status(review: &Review) -> CommitStatus {
     let count = review.findings.iter().filter(|f| f.counts()).count();
     let blocking = review.findings.iter().filter(|f| f.counts() && f.blocking).count();
-    let findings = |n: usize| if n == 1 { "1 finding".to_owned() } else { format!("{n} findings") };
+    let findings = if count == 1 { "1 finding".to_owned() } else { format!("{count} findings") };
     let c = &review.coverage;
     let files = format!("{} of {} files reviewed", c.files_reviewed, c.files_total);
     let tests = review.tests.as_ref().is_some_and(|t| t.outcome == TestOutcome::Failed);
     let (light, description) = match review.verdict {
         _ if review.outcome == Outcome::NothingToReview => (Light::Success, "nothing to review".to_owned()),
-        Verdict::Warn if tests => (Light::Success, format!("the project's tests failed; {}", findings(count))),
+        Verdict::Warn if tests => (Light::Success, format!("the project's tests failed; {findings}")),
         Verdict::Block if tests => {
-            (Light::Failure, format!("the project's tests failed; {blocking} of {} block", findings(count)))
+            (Light::Failure, format!("the project's tests failed; {blocking} of {findings} block"))
         }
-        Verdict::Warn if c.is_truncated() => (Light::Success, format!("cut short: {files}; {}", findings(count))),
+        Verdict::Warn if c.is_truncated() => (Light::Success, format!("cut short: {files}; {findings}")),
         Verdict::Pass | Verdict::Warn if count == 0 => (Light::Success, "nothing found".to_owned()),
-        Verdict::Pass | Verdict::Warn => (Light::Success, format!("{}, none blocks", findings(count))),
-        Verdict::Block => (Light::Failure, format!("{} of {} block", blocking, findings(count))),
-        Verdict::Incomplete => (Light::Error, format!("incomplete: {files}; {}", findings(count))),
+        Verdict::Pass | Verdict::Warn => (Light::Success, format!("{findings}, none blocks")),
+        Verdict::Block => (Light::Failure, format!("{blocking} of {findings} block")),
+        Verdict::Incomplete => (Light::Error, format!("incomplete: {files}; {findings}")),
     };
-    Status { light, description }
+    CommitStatus { light, description }
 }

@@ -5,13 +5,13 @@
 //! them and selects one. Requests, and with them a token, go to the API address of the selected host, never to an
 //! address from a remote or a page. Each token variable belongs to one host, and no other host gets its token.
 
-use super::address::{Address, Project, Scheme, pull_of_page};
+use super::address::{ForgeProject, HostAddress, Scheme, pull_of_page};
 use super::client::Client;
-use super::{Kind, bitbucket, github, gitlab};
+use super::{ForgeKind, bitbucket, github, gitlab};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::http;
-use crate::http::key::{Key, Source};
+use crate::http::key::{Key, KeySource};
 use crate::http::{Failure, Pool, Proxies, Server, Setup, Url};
 use crate::policy::ForgePolicy;
 use std::path::Path;
@@ -44,7 +44,7 @@ pub struct Hosts {
 /// A forge: the addresses of its API, and of its pages and repositories.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    pub kind: Kind,
+    pub kind: ForgeKind,
     /// Address of the API.
     api: Url,
     /// Prefix of the addresses of its pages and repositories.
@@ -57,7 +57,7 @@ pub struct Host {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Site {
     pub host: Host,
-    pub project: Project,
+    pub project: ForgeProject,
 }
 
 impl Hosts {
@@ -70,9 +70,9 @@ impl Hosts {
         let (policy, env) = (operator.policy, operator.env);
         let mut out = Self { all: Vec::new(), of_policy: Vec::new(), of_ci: Vec::new() };
         let given: [(Option<&str>, &str, Maker); 3] = [
-            (policy.github_api.as_deref(), setting(Kind::Github), Host::github),
-            (policy.gitlab_api.as_deref(), setting(Kind::Gitlab), Host::gitlab),
-            (policy.bitbucket_api.as_deref(), setting(Kind::BitbucketServer), Host::bitbucket),
+            (policy.github_api.as_deref(), setting(ForgeKind::Github), Host::github),
+            (policy.gitlab_api.as_deref(), setting(ForgeKind::Gitlab), Host::gitlab),
+            (policy.bitbucket_api.as_deref(), setting(ForgeKind::BitbucketServer), Host::bitbucket),
         ];
         for (text, place, maker) in given {
             if let Some(text) = text {
@@ -80,10 +80,9 @@ impl Hosts {
                 out.of_policy.push(api);
             }
         }
-        let in_ci = |name: &str| env.var(name).is_some_and(|v| v == "true");
         let told: [(bool, &str, Maker); 2] = [
-            (in_ci("GITHUB_ACTIONS"), "GITHUB_API_URL", Host::github),
-            (in_ci("GITLAB_CI"), "CI_API_V4_URL", Host::gitlab),
+            (env.var("GITHUB_ACTIONS") == Some("true"), "GITHUB_API_URL", Host::github),
+            (env.var("GITLAB_CI") == Some("true"), "CI_API_V4_URL", Host::gitlab),
         ];
         for (_, name, maker) in told.into_iter().filter(|(inside, ..)| *inside) {
             if let Some(text) = env.var(name) {
@@ -108,17 +107,17 @@ impl Hosts {
 
     /// Finds the project of a remote's address. Returns `None` if the host is unknown.
     pub fn site_of_remote(&self, text: &str) -> Option<Site> {
-        let address = Address::remote(text)?;
+        let address = HostAddress::remote(text)?;
         self.all.iter().find_map(|host| {
             let path = host.below(&address)?;
-            let project = Project::of_remote(host.kind, address.scheme, path)?;
+            let project = ForgeProject::of_remote(host.kind, address.scheme, path)?;
             Some(Site { host: host.clone(), project })
         })
     }
 
     /// Finds the pull request of a page's address.
     pub fn pull_of_page(&self, text: &str) -> Option<(Site, u64)> {
-        let address = Address::page(text)?;
+        let address = HostAddress::page(text)?;
         self.all.iter().find_map(|host| {
             let (project, number) = pull_of_page(host.kind, host.below(&address)?)?;
             Some((Site { host: host.clone(), project }, number))
@@ -134,18 +133,14 @@ impl Hosts {
 
     /// Returns the variables with a token for a host, preferred first. Each variable belongs to one host.
     fn variables(&self, host: &Host) -> Vec<&'static str> {
-        // A host that the operator named takes the variable from the public host.
-        let home = |kind: Kind| {
-            let named = self.of_policy.iter().chain(&self.of_ci);
-            let found = named.filter_map(|api| self.all.iter().find(|h| h.api == *api)).find(|h| h.kind.is_like(kind));
-            found.or_else(|| self.all.iter().rev().find(|h| h.kind.is_like(kind)))
-        };
         match host.kind {
             // As the program `gh`: two variables for github.com and its subdomains, two for other hosts. In a workflow
             // the first two are for the server that runs it.
-            Kind::Github => {
-                let runs =
-                    self.of_ci.iter().find(|api| self.all.iter().any(|h| h.api == **api && h.kind == Kind::Github));
+            ForgeKind::Github => {
+                let runs = self
+                    .of_ci
+                    .iter()
+                    .find(|api| self.all.iter().any(|h| h.api == **api && h.kind == ForgeKind::Github));
                 let is_home = match runs {
                     Some(api) => *api == host.api,
                     None => host.web.host_str().is_some_and(|h| h == "github.com" || h.ends_with(".ghe.com")),
@@ -159,10 +154,18 @@ impl Hosts {
                 }
                 names
             }
-            kind if home(kind) != Some(host) => Vec::new(),
-            Kind::Gitlab => vec!["GITLAB_TOKEN"],
-            Kind::BitbucketServer | Kind::BitbucketCloud => vec!["BB_TOKEN"],
+            kind if self.home(kind) != Some(host) => Vec::new(),
+            ForgeKind::Gitlab => vec!["GITLAB_TOKEN"],
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => vec!["BB_TOKEN"],
         }
+    }
+
+    /// Returns the host that the token variable of a kind belongs to. A host that the operator named takes the variable
+    /// from the public host.
+    fn home(&self, kind: ForgeKind) -> Option<&Host> {
+        let named = self.of_policy.iter().chain(&self.of_ci);
+        let found = named.filter_map(|api| self.all.iter().find(|h| h.api == *api)).find(|h| h.kind.is_like(kind));
+        found.or_else(|| self.all.iter().rev().find(|h| h.kind.is_like(kind)))
     }
 }
 
@@ -178,20 +181,26 @@ const PUBLIC: [(&str, Maker); 3] = [
 
 /// Parses the address of an API.
 fn address(text: &str, setting: &str) -> Result<Url> {
-    let wrong = |why: &str| Error::usage(format!("{setting} {why}")).hint("use an https address");
-    let mut url = Url::parse(text.trim()).map_err(|_| wrong("is not a URL"))?;
+    let mut url = Url::parse(text.trim()).map_err(|_| invalid_address(setting, "is not a URL"))?;
     match url.scheme() {
         "https" => {}
         "http" if http::is_local(&url) => {}
-        "http" => return Err(wrong("must not send a token over plain http to another machine")),
-        _ => return Err(wrong("is not an HTTP URL")),
+        "http" => {
+            return Err(invalid_address(setting, "must not send a token over plain http to another machine"));
+        }
+        _ => return Err(invalid_address(setting, "is not an HTTP URL")),
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(wrong("must not hold a name or a password"));
+        return Err(invalid_address(setting, "must not hold a name or a password"));
     }
     url.set_query(None);
     url.set_fragment(None);
     Ok(url)
+}
+
+/// Returns the error for a setting with an address that cannot be used.
+fn invalid_address(setting: &str, why: &str) -> Error {
+    Error::usage(format!("{setting} {why}")).hint("use an https address")
 }
 
 /// Returns the address with another path.
@@ -227,7 +236,7 @@ impl Host {
         };
         let aliases: &[&str] =
             if web.host_str() == Some("github.com") { &["ssh.github.com", "www.github.com"] } else { &[] };
-        Self { kind: Kind::Github, api, web, aliases }
+        Self { kind: ForgeKind::Github, api, web, aliases }
     }
 
     /// Accepts `https://HOST/api/v4`, with a path prefix if GitLab is installed below one.
@@ -236,7 +245,7 @@ impl Host {
         let web = with_path(api, &format!("{prefix}/"));
         let aliases: &[&str] = if web.host_str() == Some("gitlab.com") { &["altssh.gitlab.com"] } else { &[] };
         let api = with_path(api, &format!("{prefix}/api/v4/"));
-        Self { kind: Kind::Gitlab, api, web, aliases }
+        Self { kind: ForgeKind::Gitlab, api, web, aliases }
     }
 
     /// Accepts `https://HOST/rest/api/1.0`, and `https://api.bitbucket.org/2.0` for Bitbucket Cloud. An address of
@@ -248,17 +257,17 @@ impl Host {
             let mut api = with_path(api, "/2.0/");
             let _ = api.set_host(Some("api.bitbucket.org"));
             let aliases = &["altssh.bitbucket.org", "www.bitbucket.org"];
-            return Self { kind: Kind::BitbucketCloud, api, web, aliases };
+            return Self { kind: ForgeKind::BitbucketCloud, api, web, aliases };
         }
         if let Some(prefix) = api.path().trim_end_matches('/').strip_suffix("/2.0") {
             let (web, api) = (with_path(api, &format!("{prefix}/")), with_path(api, &format!("{prefix}/2.0/")));
-            return Self { kind: Kind::BitbucketCloud, api, web, aliases: &[] };
+            return Self { kind: ForgeKind::BitbucketCloud, api, web, aliases: &[] };
         }
         let prefix = before(api, "/rest").to_owned();
         let web = with_path(api, &format!("{prefix}/"));
         // Not all of its APIs are below the same version.
         let api = with_path(api, &format!("{prefix}/rest/"));
-        Self { kind: Kind::BitbucketServer, api, web, aliases: &[] }
+        Self { kind: ForgeKind::BitbucketServer, api, web, aliases: &[] }
     }
 
     /// Returns the host name, with the port if it is not the default: `github.com`, `bb.example:8443`.
@@ -280,7 +289,7 @@ impl Host {
     /// Returns the path of an address relative to this host, or `None` if the address belongs to another host.
     ///
     /// Port and path prefix must match for http. They are ignored for ssh, where another server program answers.
-    fn below<'a>(&self, address: &'a Address) -> Option<&'a [String]> {
+    fn below<'a>(&self, address: &'a HostAddress) -> Option<&'a [String]> {
         let own = self.web.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
         if address.host != own && !self.aliases.contains(&address.host.as_str()) {
             return None;
@@ -307,8 +316,8 @@ impl Site {
     /// Returns the address to fetch the project from if no remote has it.
     pub fn clone_url(&self) -> String {
         let below = match self.host.kind {
-            Kind::BitbucketServer => format!("scm/{}.git", self.project),
-            Kind::Github | Kind::Gitlab | Kind::BitbucketCloud => format!("{}.git", self.project),
+            ForgeKind::BitbucketServer => format!("scm/{}.git", self.project),
+            ForgeKind::Github | ForgeKind::Gitlab | ForgeKind::BitbucketCloud => format!("{}.git", self.project),
         };
         format!("{}{below}", self.host.web)
     }
@@ -318,10 +327,10 @@ impl Site {
         let host = &self.host;
         let (key, name) = token(host, hosts, operator)?;
         let (carries, headers) = match host.kind {
-            Kind::Github => (github::TOKEN, github::HEADERS),
-            Kind::Gitlab if name == gitlab::JOB_VARIABLE => (gitlab::JOB_TOKEN, gitlab::HEADERS),
-            Kind::Gitlab => (gitlab::TOKEN, gitlab::HEADERS),
-            Kind::BitbucketServer | Kind::BitbucketCloud => (bitbucket::TOKEN, bitbucket::HEADERS),
+            ForgeKind::Github => (github::TOKEN, github::HEADERS),
+            ForgeKind::Gitlab if name == gitlab::JOB_VARIABLE => (gitlab::JOB_TOKEN, gitlab::HEADERS),
+            ForgeKind::Gitlab => (gitlab::TOKEN, gitlab::HEADERS),
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => (bitbucket::TOKEN, bitbucket::HEADERS),
         };
         let secure = host.api.scheme() == "https";
         let server = Server::new(Setup {
@@ -337,63 +346,67 @@ impl Site {
             pool: Pool::default(),
         });
         let server = match host.kind {
-            Kind::Github | Kind::Gitlab => server,
+            ForgeKind::Github | ForgeKind::Gitlab => server,
             // A user name and an app password, or a token that belongs to a user name.
-            Kind::BitbucketServer | Kind::BitbucketCloud => server.taking_pairs(),
+            ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => server.taking_pairs(),
         };
         Ok(Client::new(server, host.api.clone(), name))
     }
 }
 
 /// Returns the token of a host, and the name of its setting for error messages.
-fn token(host: &Host, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Result<(Source, String), Failure> {
+fn token(host: &Host, hosts: &Hosts, operator: &Operator<'_>) -> std::result::Result<(KeySource, String), Failure> {
     let (policy, env) = (operator.policy, operator.env);
     let variables = hosts.variables(host);
-    let known = |names: &[&'static str]| {
-        let Some((name, value)) = names.iter().find_map(|name| Some((*name, env.os(name)?))) else { return Ok(None) };
-        let key = value.to_str().and_then(Key::new).ok_or_else(|| {
-            let message = format!("the token in {name} has characters that no token has");
-            Failure::new(http::Cause::Setup, message)
-        })?;
-        Ok(Some((Source::Known(key), name.to_owned())))
-    };
-    if let Some(found) = known(&variables)? {
+    if let Some(found) = token_of_variables(env, &variables)? {
         return Ok(found);
     }
     let alone = hosts.of_policy.len() == 1 && hosts.of_policy.contains(&host.api);
-    let is_for = |line: &&str| line.contains(HOST_VARIABLE) || alone;
-    if let Some(line) = policy.token_command.as_deref().filter(is_for) {
+    if let Some(line) = policy.token_command.as_deref().filter(|line| line.contains(HOST_VARIABLE) || alone) {
         let others = env.vars().filter(|(name, _)| *name != HOST_VARIABLE);
         let vars = others.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let vars = vars.chain([(HOST_VARIABLE.into(), host.name().into())]);
         let told = Env::from_pairs(env.dir.clone(), vars);
-        return Ok((Source::command("token_command", line, &told, operator.top)?, "[forge] token_command".to_owned()));
+        return Ok((
+            KeySource::command("token_command", line, &told, operator.top)?,
+            "[forge] token_command".to_owned(),
+        ));
     }
     // A job of GitLab CI always has this token. Its rights are few, so any configured token takes precedence.
-    if host.kind == Kind::Gitlab
+    if host.kind == ForgeKind::Gitlab
         && hosts.of_ci.contains(&host.api)
-        && let Some(found) = known(&[gitlab::JOB_VARIABLE])?
+        && let Some(found) = token_of_variables(env, &[gitlab::JOB_VARIABLE])?
     {
         return Ok(found);
     }
     let name = variables.first().map_or("[forge] token_command", |name| name);
-    Ok((Source::Keyless, name.to_owned()))
+    Ok((KeySource::Keyless, name.to_owned()))
+}
+
+/// Returns the token of the first variable that is set, and the name of that variable.
+fn token_of_variables(env: &Env, names: &[&str]) -> std::result::Result<Option<(KeySource, String)>, Failure> {
+    let Some((name, value)) = names.iter().find_map(|name| Some((*name, env.os(name)?))) else { return Ok(None) };
+    let key = value.to_str().and_then(Key::new).ok_or_else(|| {
+        let message = format!("the token in {name} has characters that no token has");
+        Failure::new(http::Cause::Setup, message)
+    })?;
+    Ok(Some((KeySource::Known(key), name.to_owned())))
 }
 
 /// Returns the policy key for the address of an API.
-fn setting(kind: Kind) -> &'static str {
+fn setting(kind: ForgeKind) -> &'static str {
     match kind {
-        Kind::Github => "[forge] github_api",
-        Kind::Gitlab => "[forge] gitlab_api",
-        Kind::BitbucketServer | Kind::BitbucketCloud => "[forge] bitbucket_api",
+        ForgeKind::Github => "[forge] github_api",
+        ForgeKind::Gitlab => "[forge] gitlab_api",
+        ForgeKind::BitbucketServer | ForgeKind::BitbucketCloud => "[forge] bitbucket_api",
     }
 }
 
-impl Kind {
+impl ForgeKind {
     /// Returns true if both kinds share a token variable.
     fn is_like(self, other: Self) -> bool {
-        let maker = |k: Self| if k == Self::BitbucketCloud { Self::BitbucketServer } else { k };
-        maker(self) == maker(other)
+        let is_bitbucket = [self, other].iter().all(|k| matches!(k, Self::BitbucketServer | Self::BitbucketCloud));
+        self == other || is_bitbucket
     }
 }
 
@@ -432,8 +445,9 @@ mod tests {
 
     #[test]
     fn public_forges_are_known() {
-        let none = ForgePolicy::default();
-        let of = |remote| site(&none, &ALL, remote);
+        fn of(remote: &str) -> Option<(String, String, String)> {
+            site(&ForgePolicy::default(), &ALL, remote)
+        }
         is(of("git@github.com:o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
         is(of("ssh://git@ssh.github.com:443/o/r.git"), "https://api.github.com/", "o/r", "GITHUB_TOKEN");
         is(of("https://gitlab.com/g/s/p.git"), "https://gitlab.com/api/v4/", "g/s/p", "GITLAB_TOKEN");
@@ -482,7 +496,6 @@ mod tests {
 
     #[test]
     fn both_bitbuckets_are_told_apart_by_the_address_of_their_api() {
-        let at = |api: &str| ForgePolicy { bitbucket_api: Some(api.to_owned()), ..ForgePolicy::default() };
         for (api, remote, expected, project) in [
             ("https://bb.example/", "https://bb.example/scm/~me/r.git", "https://bb.example/rest/", "~me/r"),
             (
@@ -494,7 +507,8 @@ mod tests {
             ("https://gate.example/bb/2.0", "https://gate.example/bb/t/r.git", "https://gate.example/bb/2.0/", "t/r"),
             ("https://api.bitbucket.org/2.0/", "git@bitbucket.org:t/r.git", "https://api.bitbucket.org/2.0/", "t/r"),
         ] {
-            is(site(&at(api), &ALL, remote), expected, project, "BB_TOKEN");
+            let policy = ForgePolicy { bitbucket_api: Some(api.to_owned()), ..ForgePolicy::default() };
+            is(site(&policy, &ALL, remote), expected, project, "BB_TOKEN");
         }
     }
 
@@ -530,18 +544,20 @@ mod tests {
 
     #[test]
     fn a_command_gives_its_token_to_the_host_it_is_meant_for() {
-        let with = |command: &str, gitlab: Option<&str>| ForgePolicy {
-            gitlab_api: gitlab.map(str::to_owned),
-            token_command: Some(command.to_owned()),
-            ..ForgePolicy::default()
-        };
-        let env = Env::from_pairs(PathBuf::new(), [("PATH", "/usr/bin:/bin")]);
-        let is_used = |policy: &ForgePolicy, remote: &str| {
+        fn with(command: &str, gitlab: Option<&str>) -> ForgePolicy {
+            ForgePolicy {
+                gitlab_api: gitlab.map(str::to_owned),
+                token_command: Some(command.to_owned()),
+                ..ForgePolicy::default()
+            }
+        }
+        fn is_used(policy: &ForgePolicy, remote: &str) -> bool {
+            let env = Env::from_pairs(PathBuf::new(), [("PATH", "/usr/bin:/bin")]);
             let operator = Operator { policy, env: &env, top: None };
             let hosts = Hosts::of(&operator).unwrap();
             let site = hosts.site_of_remote(remote).unwrap();
-            !matches!(token(&site.host, &hosts, &operator).unwrap().0, crate::http::key::Source::Keyless)
-        };
+            !matches!(token(&site.host, &hosts, &operator).unwrap().0, crate::http::key::KeySource::Keyless)
+        }
         let asks = with("keyring $FORGE_HOST", None);
         assert!(is_used(&asks, "git@github.com:o/r") && is_used(&asks, "git@gitlab.com:g/p"));
         let own = with("keyring gitlab", Some("https://gl.example/api/v4"));

@@ -3,7 +3,7 @@
 //!
 //! No attribute hides a file: `diff` only decides how git would display it.
 
-use super::tree::{self, Entries};
+use super::tree::{self, TreeEntries};
 use super::{Repo, State, gix_id};
 use crate::diff::{Attribute, RepoPath};
 use crate::error::Result;
@@ -23,8 +23,8 @@ const MAX_FILE: usize = 100 << 20;
 /// Looks up attributes, and caches the parsed files of the last path.
 #[derive(Default)]
 pub(super) struct Attributes {
-    trees: HashMap<gix::ObjectId, Folder>,
-    parsed: Option<Parsed>,
+    trees: HashMap<gix::ObjectId, AttributesFolder>,
+    parsed: Option<ParsedAttributes>,
 }
 
 /// The attributes of a path.
@@ -40,20 +40,20 @@ pub(super) struct Marks {
 
 /// The attribute file and the folders of a tree.
 #[derive(Clone)]
-struct Folder {
+struct AttributesFolder {
     attributes: Option<gix::ObjectId>,
     folders: Vec<(Box<[u8]>, gix::ObjectId)>,
 }
 
 /// The parsed attribute files that apply to a folder.
-struct Parsed {
-    chain: Vec<(usize, Source)>,
+struct ParsedAttributes {
+    chain: Vec<(usize, AttributesSource)>,
     search: Search,
     outcome: Outcome,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-enum Source {
+enum AttributesSource {
     Object(gix::ObjectId),
     Bytes(Vec<u8>),
 }
@@ -81,9 +81,9 @@ impl Attributes {
                     let name = [&path[..end], FILE].concat();
                     let bytes = if *state == State::Worktree { worktree(&name)? } else { None };
                     if let Some(bytes) = bytes {
-                        chain.push((end, Source::Bytes(bytes)));
+                        chain.push((end, AttributesSource::Bytes(bytes)));
                     } else if let Some(e) = index.entry_by_path(name.as_slice().into()) {
-                        chain.push((end, Source::Object(e.id)));
+                        chain.push((end, AttributesSource::Object(e.id)));
                     }
                 }
             }
@@ -92,7 +92,7 @@ impl Attributes {
             return Ok(Marks::default());
         }
         if self.parsed.as_ref().is_none_or(|p| p.chain != chain) {
-            self.parsed = Some(Parsed::new(repo, path, chain)?);
+            self.parsed = Some(ParsedAttributes::new(repo, path, chain)?);
         }
         Ok(self.parsed.as_mut().map_or_else(Marks::default, |p| p.marks(path)))
     }
@@ -102,13 +102,13 @@ impl Attributes {
         repo: &gix::Repository,
         root: gix::ObjectId,
         path: &[u8],
-        chain: &mut Vec<(usize, Source)>,
+        chain: &mut Vec<(usize, AttributesSource)>,
     ) -> Result<()> {
         let (mut tree, mut start) = (root, 0);
         loop {
             let folder = self.folder(repo, tree)?;
             if let Some(id) = folder.attributes {
-                chain.push((start, Source::Object(id)));
+                chain.push((start, AttributesSource::Object(id)));
             }
             let Some(len) = memchr::memchr(b'/', &path[start..]) else { return Ok(()) };
             let name = &path[start..start + len];
@@ -118,23 +118,23 @@ impl Attributes {
         }
     }
 
-    fn folder(&mut self, repo: &gix::Repository, tree: gix::ObjectId) -> Result<&Folder> {
+    fn folder(&mut self, repo: &gix::Repository, tree: gix::ObjectId) -> Result<&AttributesFolder> {
         if self.trees.len() >= MAX_TREES {
             self.trees.clear();
         }
         match self.trees.entry(tree) {
             std::collections::hash_map::Entry::Occupied(e) => Ok(e.into_mut()),
-            std::collections::hash_map::Entry::Vacant(e) => Ok(e.insert(Folder::read(repo, &tree)?)),
+            std::collections::hash_map::Entry::Vacant(e) => Ok(e.insert(AttributesFolder::read(repo, &tree)?)),
         }
     }
 }
 
-impl Folder {
+impl AttributesFolder {
     fn read(repo: &gix::Repository, tree: &gix::oid) -> Result<Self> {
         let mut buf = Vec::new();
         tree::load(repo, tree, gix::objs::Kind::Tree, &mut buf)?;
         let mut folder = Self { attributes: None, folders: Vec::new() };
-        let mut entries = Entries::new(repo, &buf);
+        let mut entries = TreeEntries::new(repo, &buf);
         while let Some(e) = entries.next()? {
             if e.mode.is_none() {
                 folder.folders.push((e.name.into(), e.id.to_owned()));
@@ -146,16 +146,16 @@ impl Folder {
     }
 }
 
-impl Parsed {
-    fn new(repo: &gix::Repository, path: &[u8], chain: Vec<(usize, Source)>) -> Result<Self> {
+impl ParsedAttributes {
+    fn new(repo: &gix::Repository, path: &[u8], chain: Vec<(usize, AttributesSource)>) -> Result<Self> {
         let mut names = MetadataCollection::default();
         // Without files, the search knows only the built-in macro `binary`, and cannot fail.
         let mut search = Search::new_globals(None::<PathBuf>, &mut Vec::new(), &mut names).unwrap_or_default();
         for (end, source) in &chain {
             let mut bytes = Vec::new();
             match source {
-                Source::Object(id) => tree::load(repo, id, gix::objs::Kind::Blob, &mut bytes)?,
-                Source::Bytes(b) => bytes.clone_from(b),
+                AttributesSource::Object(id) => tree::load(repo, id, gix::objs::Kind::Blob, &mut bytes)?,
+                AttributesSource::Bytes(b) => bytes.clone_from(b),
             }
             if bytes.len() > MAX_FILE {
                 continue;

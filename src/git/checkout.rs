@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 /// The conversions of a path on checkout, by the attributes of the base and of the head.
 #[derive(Debug, Default)]
-pub(super) struct Checkout {
+pub(super) struct CheckoutConversions {
     encodings: BTreeSet<String>,
     ident: bool,
 }
@@ -22,11 +22,10 @@ pub(super) struct Blobs<'a> {
     pub(super) ids: (String, String),
 }
 
-impl Checkout {
+impl CheckoutConversions {
     /// Adds the conversions of one state's attributes.
     pub(super) fn add(&mut self, encoding: Option<&str>, ident: bool) {
         self.ident |= ident;
-        let is_utf8 = |name: &str| name.eq_ignore_ascii_case("UTF-8") || name.eq_ignore_ascii_case("UTF8");
         self.encodings.extend(encoding.filter(|name| !is_utf8(name)).map(str::to_owned));
     }
 
@@ -37,8 +36,8 @@ impl Checkout {
 
     /// Returns the contents that a checkout may write, and an encoding that is unsupported, if any.
     pub(super) fn of(&self, blobs: &Blobs<'_>) -> (Vec<Sides>, Option<String>) {
-        let ident = |bytes: &[u8], id: &str| if self.ident { expand_ident(bytes, id) } else { bytes.to_vec() };
-        let (old, new) = (blobs.old.map(|b| ident(b, &blobs.ids.0)), blobs.new.map(|b| ident(b, &blobs.ids.1)));
+        let old = blobs.old.map(|bytes| self.with_ident(bytes, &blobs.ids.0));
+        let new = blobs.new.map(|bytes| self.with_ident(bytes, &blobs.ids.1));
         let mut out = Vec::new();
         let mut unknown = None;
         for name in &self.encodings {
@@ -52,6 +51,16 @@ impl Checkout {
         }
         (out, unknown)
     }
+
+    /// Returns a content with its `$Id$` expanded, if the attributes ask for it.
+    fn with_ident(&self, bytes: &[u8], id: &str) -> Vec<u8> {
+        if self.ident { expand_ident(bytes, id) } else { bytes.to_vec() }
+    }
+}
+
+/// Returns true if an encoding is UTF-8, by either of its names.
+fn is_utf8(name: &str) -> bool {
+    name.eq_ignore_ascii_case("UTF-8") || name.eq_ignore_ascii_case("UTF8")
 }
 
 /// Encodes a side, or returns `None` if the encoding is unsupported. A side that does not exist, or is not UTF-8, has
@@ -137,7 +146,9 @@ mod tests {
 
     #[test]
     fn ident_is_expanded_as_git_does() {
-        let expand = |text: &str| String::from_utf8(expand_ident(text.as_bytes(), "1f")).unwrap();
+        fn expand(text: &str) -> String {
+            String::from_utf8(expand_ident(text.as_bytes(), "1f")).unwrap()
+        }
         assert_eq!(expand("a $Id$ b $Id:x$ c"), "a $Id: 1f $ b $Id: 1f $ c");
         assert_eq!(expand("$Id: old $"), "$Id: 1f $");
         assert_eq!(expand("$Id: a.c 1.2 me $ $Id: x\n$ $Idx$"), "$Id: a.c 1.2 me $ $Id: x\n$ $Idx$");

@@ -19,7 +19,7 @@ pub(super) struct Convert {
 
 /// The conversions that attributes request for a path's content, except line endings.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct RequestedConversions {
     /// The filter driver that git would run.
     pub(super) driver: Option<String>,
     /// Whether the encoding is not UTF-8.
@@ -28,15 +28,14 @@ pub(super) struct Asked {
 
 impl Convert {
     pub(super) fn new(repo: &gix::Repository, index: &gix::index::State) -> Result<Self> {
-        let failed =
-            |e: gix::Error| Error::usage("invalid git configuration of line endings and filters").caused_by(&e);
-        let mut options = gix::filter::Pipeline::options(repo).map_err(failed)?;
+        let mut options = gix::filter::Pipeline::options(repo).map_err(|e| invalid_configuration(&e))?;
         let drivers = std::mem::take(&mut options.drivers);
         let drivers = drivers.into_iter().filter(|d| d.clean.is_some() || d.process.is_some());
         // This warning is for adding files, not for reading them.
         options.crlf_roundtrip_check = gix::filter::plumbing::pipeline::CrlfRoundTripCheck::Skip;
-        let context = repo.command_context().map_err(failed)?;
-        let attributes = repo.attributes_only(index, Source::WorktreeThenIdMapping).map_err(failed)?;
+        let context = repo.command_context().map_err(|e| invalid_configuration(&e))?;
+        let attributes =
+            repo.attributes_only(index, Source::WorktreeThenIdMapping).map_err(|e| invalid_configuration(&e))?;
         let wanted = attributes.selected_attribute_matches(["filter", "working-tree-encoding"]);
         Ok(Self {
             pipeline: gix::filter::plumbing::Pipeline::new(context, repo.object_hash(), options),
@@ -52,8 +51,8 @@ impl Convert {
     }
 
     /// Returns the conversions that attributes request for a path's content.
-    pub(super) fn asked_of(&mut self, repo: &gix::Repository, path: &[u8]) -> Asked {
-        let mut asked = Asked::default();
+    pub(super) fn asked_of(&mut self, repo: &gix::Repository, path: &[u8]) -> RequestedConversions {
+        let mut asked = RequestedConversions::default();
         let Ok(entry) = self.attributes.at_entry(gix::bstr::BStr::new(path), None, &repo.objects) else { return asked };
         if !entry.matching_attributes(&mut self.wanted) {
             return asked;
@@ -109,4 +108,9 @@ impl Convert {
             Err(e) => Err((bytes, e.to_string())),
         }
     }
+}
+
+/// Returns the error for a configuration of conversions that git does not accept.
+fn invalid_configuration(e: &gix::Error) -> Error {
+    Error::usage("invalid git configuration of line endings and filters").caused_by(e)
 }

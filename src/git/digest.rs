@@ -19,19 +19,15 @@ impl Reader<'_> {
     /// Unmerged paths, a file that cannot be read, or too many bytes.
     pub fn digest(&mut self, state: &State, new: &[RepoPath]) -> Result<String> {
         let mut hash = sha2::Sha256::new();
-        let mut field = |bytes: &[u8]| {
-            hash.update((bytes.len() as u64).to_le_bytes());
-            hash.update(bytes);
-        };
         let index = self.owner().index()?;
         let backing = index.path_backing();
         for e in index.entries() {
             if e.stage_raw() != 0 {
                 return Err(staged::unmerged(&[e.path_in(backing).to_vec()]));
             }
-            field(e.path_in(backing));
-            field(e.id.as_bytes());
-            field(&e.mode.bits().to_le_bytes());
+            add_field(&mut hash, e.path_in(backing));
+            add_field(&mut hash, e.id.as_bytes());
+            add_field(&mut hash, &e.mode.bits().to_le_bytes());
         }
         if *state == State::Worktree {
             let changed = self.owner().unstaged(false)?;
@@ -41,22 +37,28 @@ impl Reader<'_> {
             paths.dedup();
             let mut left = MAX;
             for path in paths {
-                field(path.as_bytes());
-                let failed = |e: std::io::Error| Error::incomplete(format!("cannot read {path:?}")).caused_by(&e);
-                match self.worktree_files()?.read(path.as_bytes(), left).map_err(failed)? {
+                add_field(&mut hash, path.as_bytes());
+                let content = self.worktree_files()?.read(path.as_bytes(), left);
+                match content.map_err(|e| Error::incomplete(format!("cannot read {path:?}")).caused_by(&e))? {
                     Some(Bytes::All(bytes)) => {
                         left -= bytes.len();
-                        field(&bytes);
+                        add_field(&mut hash, &bytes);
                     }
                     Some(Bytes::TooMany) => {
                         return Err(Error::incomplete("the worktree has too many changes to hash"));
                     }
-                    None => field(b"no file"),
+                    None => add_field(&mut hash, b"no file"),
                 }
             }
         }
         Ok(hex::encode(&hash.finalize()[..20]))
     }
+}
+
+/// Adds a field to a digest, after its length: the concatenation of two fields has one meaning.
+fn add_field(hash: &mut sha2::Sha256, bytes: &[u8]) {
+    hash.update((bytes.len() as u64).to_le_bytes());
+    hash.update(bytes);
 }
 
 /// Returns the SHA-1 of bytes in hexadecimal digits, for identifiers of other systems. It must not be used to compare

@@ -26,8 +26,8 @@ use crate::error::{Error, Result};
 use crate::process::{self, End, Output};
 use crate::request::Fetch;
 use crate::stop::Stop;
-use address::Address;
-use place::Place;
+use address::FetchAddress;
+use place::FetchFolder;
 use secrecy::ExposeSecret as _;
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -139,8 +139,8 @@ const ASKED: &[&str] = &["GIT_USERNAME", "GIT_PASSWORD"];
 /// The result of a fetch. While it exists, the objects can be read to the depth of the fetch.
 #[derive(Debug)]
 pub struct Fetched {
-    place: Place,
-    call: Call,
+    place: FetchFolder,
+    call: GitCall,
     /// Commits of the tips, in the same order.
     ids: Vec<ObjectId>,
     /// Index in [`DEPTHS`]; `None` if the history was complete before.
@@ -152,18 +152,18 @@ pub struct Fetched {
 }
 
 /// The common arguments of all calls of the program.
-struct Call {
+struct GitCall {
     program: PathBuf,
     git_dir: PathBuf,
     env: Vec<(OsString, OsString)>,
     /// Whether a program of the operator answers prompts.
     asks: bool,
-    remote: Named,
+    remote: NamedRemote,
     deadline: Instant,
     stop: Stop,
 }
 
-impl std::fmt::Debug for Call {
+impl std::fmt::Debug for GitCall {
     /// Omits the environment, which contains credentials.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Call").field("program", &self.program).field("remote", &self.remote).finish_non_exhaustive()
@@ -172,10 +172,10 @@ impl std::fmt::Debug for Call {
 
 /// A remote, as shown to the user.
 #[derive(Clone, Debug)]
-struct Named {
+struct NamedRemote {
     /// Its name, or its address without a password.
     shown: String,
-    address: Address,
+    address: FetchAddress,
     /// Whether the repository has a setting of this kind, which is not used.
     own_ssh: bool,
     own_helper: bool,
@@ -201,15 +201,14 @@ impl Repo {
         for tip in &fetch.tips {
             check(tip)?;
         }
-        let remote = Named::find(self, &local, &fetch.remote)?;
-        let real = |p: &Path| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_owned());
+        let remote = NamedRemote::find(self, &local, &fetch.remote)?;
         let inside: Vec<PathBuf> =
-            self.worktree().into_iter().chain([local.common_dir(), local.git_dir()]).map(real).collect();
+            self.worktree().into_iter().chain([local.common_dir(), local.git_dir()]).map(open::real).collect();
         let program = program::locate(env, &inside).ok_or_else(|| {
             Error::usage("git not found on PATH")
                 .hint(format!("install git {}.{} or newer, and add its folder to PATH", SINCE.0, SINCE.1))
         })?;
-        let place = Place::make(&real(local.common_dir()))?;
+        let place = FetchFolder::make(&open::real(local.common_dir()))?;
         let is_shallow = prepare(&place, self, &local)?;
         let partial = is_partial(&local);
         let mut vars: Vec<(OsString, OsString)> =
@@ -222,7 +221,7 @@ impl Repo {
             vars.extend(ASKED.iter().filter_map(|k| Some((OsString::from(k), env.os(k)?.clone()))));
         }
         vars.push(("PATH".into(), address::clean_path(&env.path(), &inside)));
-        vars.push(("GIT_OBJECT_DIRECTORY".into(), real(local.common_dir()).join("objects").into()));
+        vars.push(("GIT_OBJECT_DIRECTORY".into(), open::real(local.common_dir()).join("objects").into()));
         vars.push(("GIT_ALLOW_PROTOCOL".into(), remote.address.scheme.allowed().into()));
         // In a partial clone, git gets the objects that a delta needs from the same remote.
         vars.push(("GIT_NO_LAZY_FETCH".into(), if partial { "0" } else { "1" }.into()));
@@ -235,7 +234,7 @@ impl Repo {
             vars.push(("GIT_SSH_COMMAND".into(), "ssh -oBatchMode=yes".into()));
         }
         vars.extend(configuration(&local, env, fetch, &remote.address)?);
-        let call = Call {
+        let call = GitCall {
             program,
             git_dir: place.dir().to_owned(),
             env: vars,
@@ -375,7 +374,7 @@ impl Fetched {
     }
 }
 
-impl Call {
+impl GitCall {
     /// Fails if git is too old: an older version ignores the address in the environment.
     fn require_version(&self) -> Result<()> {
         let out = self.run(&with(&["version"], &[]), b"")?;
@@ -406,7 +405,6 @@ impl Call {
             max_stderr: MAX_STDERR,
             max_memory: None,
         };
-        let failed = |e: &std::io::Error| Error::usage(format!("cannot run {}", self.program.display())).caused_by(e);
         // A separate thread, because the caller may already be in a runtime.
         std::thread::scope(|s| {
             let running = s.spawn(|| {
@@ -414,7 +412,9 @@ impl Call {
                 runtime.block_on(process::run(&program, &self.stop))
             });
             match running.join() {
-                Ok(out) => out.map_err(|e| failed(&e)),
+                Ok(out) => {
+                    out.map_err(|e| Error::usage(format!("cannot run {}", self.program.display())).caused_by(&e))
+                }
                 Err(_) => Err(Error::incomplete("internal error: the fetch panicked")),
             }
         })
@@ -440,7 +440,7 @@ impl Call {
     }
 }
 
-impl Named {
+impl NamedRemote {
     /// Finds a configured remote by its name. Any other text is parsed as an address.
     fn find(repo: &Repo, local: &gix::Repository, name: &str) -> Result<Self> {
         let config = local.config_snapshot();
@@ -448,7 +448,7 @@ impl Named {
         let url = known.iter().any(|n| n == name).then(|| config.string(format!("remote.{name}.url").as_str()));
         let top = repo.worktree().unwrap_or(repo.git_dir());
         let (shown, address) = match url {
-            Some(Some(url)) => (name.to_owned(), Address::parse(&url.to_string(), top)?),
+            Some(Some(url)) => (name.to_owned(), FetchAddress::parse(&url.to_string(), top)?),
             Some(None) => return Err(Error::usage(format!("remote {name} has no URL"))),
             None if !name.contains([':', '/']) => {
                 let error = Error::usage(format!("remote {name} not found"));
@@ -457,14 +457,18 @@ impl Named {
                     false => error.hint(format!("use one of the remotes: {}", known.join(", "))),
                 });
             }
-            None => (address::without_password(name), Address::parse(name, top)?),
+            None => (address::without_password(name), FetchAddress::parse(name, top)?),
         };
-        let own = |section: &str, key: &str| {
-            let mut sections = config.plumbing().sections_by_name(section).into_iter().flatten();
-            sections.any(|s| is_repositorys(s.meta()) && s.value(key).is_some())
-        };
-        Ok(Self { shown, address, own_ssh: own("core", "sshCommand"), own_helper: own("credential", "helper") })
+        let own_ssh = is_set_by_repository(&config, "core", "sshCommand");
+        let own_helper = is_set_by_repository(&config, "credential", "helper");
+        Ok(Self { shown, address, own_ssh, own_helper })
     }
+}
+
+/// Returns true if the repository's own configuration has a key in one of the sections of a name.
+fn is_set_by_repository(config: &gix::config::Snapshot<'_>, section: &str, key: &str) -> bool {
+    let mut sections = config.plumbing().sections_by_name(section).into_iter().flatten();
+    sections.any(|s| is_repositorys(s.meta()) && s.value(key).is_some())
 }
 
 /// Returns true if a value is in the repository's own configuration, or in a file that it includes.
@@ -479,8 +483,8 @@ fn askpass(env: &Env, inside: &[PathBuf]) -> Option<OsString> {
     let path = Path::new(named);
     let real = path.canonicalize().ok().filter(|real| path.is_absolute() && real.is_file())?;
     let beside = path.parent()?.canonicalize().ok()?;
-    let is_outside = |p: &Path| !inside.iter().any(|top| p.starts_with(top));
-    (is_outside(&real) && is_outside(&beside)).then(|| named.clone())
+    let is_inside = [real, beside].iter().any(|path| inside.iter().any(|top| path.starts_with(top)));
+    (!is_inside).then(|| named.clone())
 }
 
 /// Returns true if the operator configures how ssh is run.
@@ -492,7 +496,7 @@ fn is_ssh_chosen(local: &gix::Repository, env: &Env) -> bool {
 }
 
 /// Writes the private repository. Returns true if the user's repository is shallow.
-fn prepare(place: &Place, repo: &Repo, local: &gix::Repository) -> Result<bool> {
+fn prepare(place: &FetchFolder, repo: &Repo, local: &gix::Repository) -> Result<bool> {
     let mut config = "[core]\n\trepositoryformatversion = 1\n\tbare = true\n[extensions]\n".to_owned();
     if local.object_hash() != gix::hash::Kind::Sha1 {
         config.push_str(&format!("\tobjectformat = {}\n", local.object_hash()));
@@ -530,7 +534,7 @@ fn configuration(
     local: &gix::Repository,
     env: &Env,
     fetch: &Fetch,
-    address: &Address,
+    address: &FetchAddress,
 ) -> Result<Vec<(OsString, OsString)>> {
     let mut pairs: Vec<(OsString, OsString)> = Vec::new();
     let count = env.var("GIT_CONFIG_COUNT").and_then(|n| n.parse().ok()).unwrap_or(0).min(MAX_CONFIG);
@@ -540,8 +544,6 @@ fn configuration(
         pairs.extend(key.map(|key| (key.clone(), value)));
     }
     pairs.push((format!("remote.{REMOTE}.url").into(), address.url.clone().into()));
-    let header =
-        |url: &str, value: &str| -> (OsString, OsString) { (format!("http.{url}.extraHeader").into(), value.into()) };
     if let Some(c) = &fetch.credential
         && c.url.chars().chain(c.header.expose_secret().chars()).any(char::is_control)
     {
@@ -550,9 +552,9 @@ fn configuration(
     // A job's credential is for the job's own server. The remote may be another one, with its own credential.
     let credential = fetch.credential.as_ref().filter(|c| address.is_below(&c.url));
     if let Some(c) = credential {
-        pairs.push(header(&c.url, c.header.expose_secret()));
+        pairs.push(extra_header(&c.url, c.header.expose_secret()));
     } else if let Some(basic) = &address.basic {
-        pairs.push(header(&address.url, basic));
+        pairs.push(extra_header(&address.url, basic));
     }
     let is_proven = credential.is_some() || address.basic.is_some();
     let config = local.config_snapshot();
@@ -561,7 +563,7 @@ fn configuration(
             continue;
         };
         let values = section.values("extraHeader");
-        pairs.extend(values.iter().filter(|_| !is_proven).map(|v| header(&url.to_string(), &v.to_string())));
+        pairs.extend(values.iter().filter(|_| !is_proven).map(|v| extra_header(&url.to_string(), &v.to_string())));
         if let Some(proxy) = section.value("proxy").map(|v| v.to_string()).filter(|p| address::is_on_this_machine(p)) {
             pairs.push((format!("http.{url}.proxy").into(), proxy.into()));
         }
@@ -572,6 +574,11 @@ fn configuration(
         vars.push((format!("GIT_CONFIG_VALUE_{i}").into(), value));
     }
     Ok(vars)
+}
+
+/// Returns the setting that adds a header to the requests below an address.
+fn extra_header(url: &str, value: &str) -> (OsString, OsString) {
+    (format!("http.{url}.extraHeader").into(), value.into())
 }
 
 /// Rejects text that is neither the full name of a reference nor an object ID.

@@ -14,7 +14,7 @@ use rustix::{
 
 /// Reads files of a worktree. Keeps the folders of the last path open.
 #[derive(Debug)]
-pub(super) struct Files {
+pub(super) struct WorktreeFiles {
     root: OwnedFd,
     /// Path of the open folder: empty, or ending in `/`.
     path: Vec<u8>,
@@ -25,7 +25,7 @@ pub(super) struct Files {
 
 /// The type of a path on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum PathKind {
     File {
         executable: bool,
     },
@@ -46,7 +46,7 @@ pub(super) enum Bytes {
 /// The type of a path on disk, and its stat data as in the index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stat {
-    pub(super) kind: Kind,
+    pub(super) kind: PathKind,
     /// Bytes.
     size: u64,
     pub(super) index: gix::index::entry::Stat,
@@ -57,7 +57,7 @@ const FOLDER: OFlags = OFlags::PATH;
 #[cfg(all(unix, not(any(target_os = "linux", target_os = "android"))))]
 const FOLDER: OFlags = OFlags::RDONLY;
 
-impl Files {
+impl WorktreeFiles {
     /// Opens the top of a worktree.
     pub(super) fn open(top: &Path) -> io::Result<Self> {
         let flags = FOLDER | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -89,7 +89,7 @@ impl Files {
         let mut files = Vec::new();
         for name in names {
             let path = [folder, b"/", &name].concat();
-            if self.stat(&path)?.is_some_and(|s| !matches!(s.kind, Kind::Folder)) {
+            if self.stat(&path)?.is_some_and(|s| !matches!(s.kind, PathKind::Folder)) {
                 files.push(name);
             }
         }
@@ -131,8 +131,8 @@ impl Files {
     /// reads the file does not follow them either.
     pub(super) fn refuse_endless(&mut self, path: &[u8]) -> Result<()> {
         let Ok(Some(stat)) = self.stat(path) else { return Ok(()) };
-        let size = if let Kind::File { .. } = stat.kind { stat.size } else { 0 };
-        refuse(&String::from_utf8_lossy(path), stat.kind != Kind::Special, size)
+        let size = if let PathKind::File { .. } = stat.kind { stat.size } else { 0 };
+        refuse(&String::from_utf8_lossy(path), stat.kind != PathKind::Special, size)
     }
 
     /// Reads the target of a link, or returns `None` if there is no link.
@@ -216,10 +216,10 @@ fn is_name(name: &[u8]) -> bool {
 fn convert(st: &rustix::fs::Stat) -> Stat {
     use gix::index::entry::stat::Time;
     let kind = match FileType::from_raw_mode(st.st_mode as _) {
-        FileType::RegularFile => Kind::File { executable: st.st_mode & 0o100 != 0 },
-        FileType::Symlink => Kind::Symlink,
-        FileType::Directory => Kind::Folder,
-        _ => Kind::Special,
+        FileType::RegularFile => PathKind::File { executable: st.st_mode & 0o100 != 0 },
+        FileType::Symlink => PathKind::Symlink,
+        FileType::Directory => PathKind::Folder,
+        _ => PathKind::Special,
     };
     // Truncated to 32 bits, as in the index.
     let index = gix::index::entry::Stat {

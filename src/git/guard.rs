@@ -259,8 +259,7 @@ pub(super) fn is_harmless(meta: &Metadata) -> bool {
 #[cfg(unix)]
 fn is_null_device(meta: &Metadata) -> bool {
     use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
-    let is_same = |null: Metadata| null.rdev() == meta.rdev();
-    meta.file_type().is_char_device() && std::fs::metadata("/dev/null").is_ok_and(is_same)
+    meta.file_type().is_char_device() && std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == meta.rdev())
 }
 
 #[cfg(not(unix))]

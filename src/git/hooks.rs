@@ -1,6 +1,6 @@
 //! Finds the folder of a repository's hooks.
 
-use super::Repo;
+use super::{Repo, open};
 use crate::error::{Error, Result};
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ pub struct HooksDir {
     /// Absolute. Need not exist.
     pub path: PathBuf,
     /// Configuration that sets it (`core.hooksPath`); `None` if it is the repository's default.
-    pub configured: Option<Scope>,
+    pub configured: Option<ConfigScope>,
     /// Whether the folder is in the worktree or in the repository's own data. Otherwise other repositories may use it
     /// too.
     pub inside: bool,
@@ -18,7 +18,7 @@ pub struct HooksDir {
 
 /// The configuration file of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum ConfigScope {
     System,
     /// The user's configuration.
     Global,
@@ -39,11 +39,11 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
     };
     use gix::config::Source as S;
     let scope = match section.meta().source {
-        S::GitInstallation | S::System => Scope::System,
-        S::Git | S::User => Scope::Global,
-        S::Local => Scope::Local,
-        S::Worktree => Scope::Worktree,
-        S::Env | S::Cli | S::Api | S::EnvOverride => Scope::Command,
+        S::GitInstallation | S::System => ConfigScope::System,
+        S::Git | S::User => ConfigScope::Global,
+        S::Local => ConfigScope::Local,
+        S::Worktree => ConfigScope::Worktree,
+        S::Env | S::Cli | S::Api | S::EnvOverride => ConfigScope::Command,
     };
     let path = config
         .trusted_path("core.hooksPath")
@@ -52,11 +52,11 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
     if path.as_os_str().is_empty() {
         // Git would run /pre-commit, so a hook in any other folder never runs.
         let flag = match scope {
-            Scope::System => " --system",
-            Scope::Global => " --global",
-            Scope::Worktree => " --worktree",
-            Scope::Local => "",
-            Scope::Command => {
+            ConfigScope::System => " --system",
+            ConfigScope::Global => " --global",
+            ConfigScope::Worktree => " --worktree",
+            ConfigScope::Local => "",
+            ConfigScope::Command => {
                 return Err(Error::usage("core.hooksPath is empty for this command, so git runs no hooks")
                     .hint("unset GIT_CONFIG_* in the environment, then run install-hooks again"));
             }
@@ -72,9 +72,9 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
 
 /// Returns true if a path is in the repository, following links: the folder `hooks` may itself be a link.
 fn lies_inside(repo: &Repo, common: &std::path::Path, path: &std::path::Path) -> bool {
-    let real = |p: &std::path::Path| std::fs::canonicalize(p).unwrap_or_else(|_| p.to_owned());
-    let lies_in = real(deepest(path));
-    [Some(real(common)), repo.worktree().map(real)].into_iter().flatten().any(|d| lies_in.starts_with(d))
+    let lies_in = open::real(deepest(path));
+    let folders = [Some(open::real(common)), repo.worktree().map(open::real)];
+    folders.into_iter().flatten().any(|d| lies_in.starts_with(d))
 }
 
 /// Returns the deepest part of a path that exists.

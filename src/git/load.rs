@@ -1,10 +1,10 @@
 //! Access for one thread: the content of a change's paths, and files of any state.
 
 use super::attributes::{Attributes, Marks};
-use super::checkout::{Blobs, Checkout};
-use super::files::{Bytes, Kind};
-use super::worktree::{self, Content};
-use super::{Change, Edit, Repo, State, gix_id, own, revision, tree};
+use super::checkout::{Blobs, CheckoutConversions};
+use super::files::{Bytes, PathKind};
+use super::worktree::{self, WorktreeContent};
+use super::{Change, FileCommit, Repo, State, gix_id, own, revision, tree};
 use crate::diff::{Body, ChangeKind, Entry, FileChange, FileMode, ObjectId, RepoPath, Side};
 use crate::error::{Error, Result};
 
@@ -13,7 +13,7 @@ const MAX_ATTRIBUTES: usize = 1 << 20;
 
 /// The type of a path in a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Node {
+pub enum PathNode {
     Absent,
     /// A regular file.
     File,
@@ -31,7 +31,7 @@ pub struct Reader<'r> {
     /// Handle for file contents, which are read once: a cache would only copy them.
     blobs: gix::Repository,
     attributes: Attributes,
-    work: Option<Content>,
+    work: Option<WorktreeContent>,
 }
 
 impl std::fmt::Debug for Reader<'_> {
@@ -90,8 +90,7 @@ impl<'r> Reader<'r> {
     }
 
     fn compare(&mut self, change: &Change, mut entry: Entry) -> Result<FileChange> {
-        let is_submodule = |s: &Option<Side>| s.as_ref().is_some_and(|s| s.mode == FileMode::Submodule);
-        if is_submodule(&entry.old) || is_submodule(&entry.new) {
+        if [&entry.old, &entry.new].into_iter().flatten().any(|side| side.mode == FileMode::Submodule) {
             let dirty = change.dirty.contains(entry.path());
             return Ok(FileChange { entry, body: Body::Submodule { dirty } });
         }
@@ -109,13 +108,12 @@ impl<'r> Reader<'r> {
         };
         let head = self.marks(&change.head, entry.path())?;
         let base = self.marks(&change.base, entry.old.as_ref().map_or(entry.path(), |s| &s.path))?;
-        let mut checkout = Checkout::default();
+        let mut checkout = CheckoutConversions::default();
         [&base, &head].iter().for_each(|marks| checkout.add(marks.encoding.as_deref(), marks.ident));
         let written = if checkout.is_plain() {
             None
         } else {
-            let id = |side: &Option<Side>| side.as_ref().and_then(|s| s.id).map_or(String::new(), |id| id.to_string());
-            let ids = (id(&entry.old), id(&entry.new));
+            let ids = (id_text(entry.old.as_ref()), id_text(entry.new.as_ref()));
             Some(checkout.of(&Blobs { old: old.as_deref(), new: new.as_deref(), ids }))
         };
         let mut body = Body::of_file(entry.path(), old, new, head.diff);
@@ -196,10 +194,10 @@ impl<'r> Reader<'r> {
         if *state == State::Worktree {
             let stat = self.content()?.files().stat(name).map_err(|e| not_read(path, &e))?;
             return Ok(stat.and_then(|s| match s.kind {
-                Kind::File { executable: true } => Some(FileMode::Executable),
-                Kind::File { executable: false } => Some(FileMode::Regular),
-                Kind::Symlink => Some(FileMode::Symlink),
-                Kind::Folder | Kind::Special => None,
+                PathKind::File { executable: true } => Some(FileMode::Executable),
+                PathKind::File { executable: false } => Some(FileMode::Regular),
+                PathKind::Symlink => Some(FileMode::Symlink),
+                PathKind::Folder | PathKind::Special => None,
             }));
         }
         Ok(self.stored(state, name)?.and_then(|(mode, _)| mode))
@@ -209,25 +207,25 @@ impl<'r> Reader<'r> {
     ///
     /// # Errors
     /// Incomplete: the tree, the index or the folder cannot be read.
-    pub fn node(&mut self, state: &State, path: &RepoPath) -> Result<Node> {
+    pub fn node(&mut self, state: &State, path: &RepoPath) -> Result<PathNode> {
         let name = path.as_bytes();
         if *state == State::Worktree {
             let stat = self.content()?.files().stat(name).map_err(|e| not_read(path, &e))?;
-            return Ok(stat.map_or(Node::Absent, |s| match s.kind {
-                Kind::File { .. } => Node::File,
-                Kind::Symlink => Node::Link,
-                Kind::Folder => Node::Folder,
-                Kind::Special => Node::Special,
+            return Ok(stat.map_or(PathNode::Absent, |s| match s.kind {
+                PathKind::File { .. } => PathNode::File,
+                PathKind::Symlink => PathNode::Link,
+                PathKind::Folder => PathNode::Folder,
+                PathKind::Special => PathNode::Special,
             }));
         }
         Ok(match self.stored(state, name)? {
-            Some((Some(FileMode::Regular | FileMode::Executable), _)) => Node::File,
-            Some((Some(FileMode::Symlink), _)) => Node::Link,
-            Some((Some(FileMode::Submodule), _)) => Node::Special,
-            Some((None, _)) => Node::Folder,
+            Some((Some(FileMode::Regular | FileMode::Executable), _)) => PathNode::File,
+            Some((Some(FileMode::Symlink), _)) => PathNode::Link,
+            Some((Some(FileMode::Submodule), _)) => PathNode::Special,
+            Some((None, _)) => PathNode::Folder,
             // The index has no entries for folders.
-            None if *state == State::Index && self.has_entries_below(name)? => Node::Folder,
-            None => Node::Absent,
+            None if *state == State::Index && self.has_entries_below(name)? => PathNode::Folder,
+            None => PathNode::Absent,
         })
     }
 
@@ -268,8 +266,7 @@ impl<'r> Reader<'r> {
             return Ok((out.into_iter().map(RepoPath::new).collect(), more));
         }
         let (mut files, more) = self.files(state, max)?;
-        let is_inside = |f: &RepoPath| f.as_bytes().strip_prefix(name).is_some_and(|rest| rest.starts_with(b"/"));
-        files.retain(|f| name.is_empty() || is_inside(f));
+        files.retain(|f| name.is_empty() || f.as_bytes().strip_prefix(name).is_some_and(|rest| rest.starts_with(b"/")));
         Ok((files, more))
     }
 
@@ -286,7 +283,7 @@ impl<'r> Reader<'r> {
     ///
     /// # Errors
     /// Incomplete, if a shallow clone lacks a parent, or an object cannot be read.
-    pub fn last_edit(&mut self, from: ObjectId, path: &RepoPath, most: &mut u32) -> Result<Option<Edit>> {
+    pub fn last_edit(&mut self, from: ObjectId, path: &RepoPath, most: &mut u32) -> Result<Option<FileCommit>> {
         revision::last_edit(&self.repo, from, path.as_bytes(), most)
     }
 
@@ -329,7 +326,6 @@ impl<'r> Reader<'r> {
     /// Incomplete, if the folder cannot be read.
     pub fn list(&mut self, state: &State, folder: &RepoPath) -> Result<Vec<RepoPath>> {
         let name = folder.as_bytes();
-        let inside = |file: &[u8]| [name, b"/", file].concat();
         let mut found: Vec<Vec<u8>> = Vec::new();
         match state {
             State::Empty => {}
@@ -337,15 +333,15 @@ impl<'r> Reader<'r> {
                 let Some((None, id)) = tree::find(&self.repo, gix_id(tree), name)? else { return Ok(Vec::new()) };
                 let mut buf = Vec::new();
                 tree::load(&self.repo, &id, gix::objs::Kind::Tree, &mut buf)?;
-                let mut entries = tree::Entries::new(&self.repo, &buf);
+                let mut entries = tree::TreeEntries::new(&self.repo, &buf);
                 while let Some(e) = entries.next()? {
                     if e.mode.is_some_and(|m| m != FileMode::Submodule) {
-                        found.push(inside(e.name));
+                        found.push(join(name, e.name));
                     }
                 }
             }
             State::Index => {
-                let prefix = inside(b"");
+                let prefix = join(name, b"");
                 let index = self.owner.index()?;
                 let names = index.prefixed_entries(prefix.as_slice().into()).unwrap_or_default();
                 let names = names.iter().map(|e| e.path(index)).filter(|p| !p[prefix.len()..].contains(&b'/'));
@@ -353,7 +349,7 @@ impl<'r> Reader<'r> {
             }
             State::Worktree => {
                 let names = self.content()?.files().names(name).map_err(|e| not_read(folder, &e))?;
-                found.extend(names.iter().map(|n| inside(n)));
+                found.extend(names.iter().map(|n| join(name, n)));
             }
         }
         found.sort();
@@ -401,7 +397,7 @@ impl<'r> Reader<'r> {
                 false => matches!(mode, FileMode::Regular | FileMode::Executable),
                 // A path without readable metadata cannot be read either.
                 true => {
-                    matches!(self.content()?.files().stat(path), Ok(Some(s)) if matches!(s.kind, Kind::File { .. }))
+                    matches!(self.content()?.files().stat(path), Ok(Some(s)) if matches!(s.kind, PathKind::File { .. }))
                 }
             };
             if is_file {
@@ -457,13 +453,12 @@ impl<'r> Reader<'r> {
         for end in std::iter::once(0).chain(memchr::memchr_iter(b'/', name).map(|i| i + 1)) {
             self.content()?.files().refuse_endless(&[&name[..end], b".gitignore"].concat())?;
         }
-        let failed =
-            |e: &dyn std::fmt::Display| Error::incomplete(format!("cannot read the ignore rules for {path:?}: {e}"));
         let index = self.owner.index()?;
         let source = gix::worktree::stack::state::ignore::Source::default();
-        let mut stack = self.repo.excludes(index, None, source).map_err(|e| failed(&e))?;
+        let mut stack = self.repo.excludes(index, None, source).map_err(|e| unreadable_rules(path, &e))?;
         let name: &gix::bstr::BStr = name.into();
-        let entry = stack.at_entry(name, Some(gix::index::entry::Mode::FILE)).map_err(|e| failed(&e))?;
+        let entry =
+            stack.at_entry(name, Some(gix::index::entry::Mode::FILE)).map_err(|e| unreadable_rules(path, &e))?;
         let found = entry.matching_exclude_pattern().filter(|m| !m.pattern.is_negative());
         let Some(file) = found.and_then(|m| m.source) else { return Ok(false) };
         let file = self.owner.worktree().and_then(|top| file.strip_prefix(top).ok()).unwrap_or(file);
@@ -516,11 +511,10 @@ impl<'r> Reader<'r> {
         }
         self.content()?;
         let index = self.owner.index()?;
-        let gone = || Error::incomplete(format!("{:?} was deleted during the review", side.path));
-        let Some(work) = &mut self.work else { return Err(gone()) };
+        let Some(work) = &mut self.work else { return Err(deleted_meanwhile(&side.path)) };
         let found = work.read(&self.repo, index, side.path.as_bytes(), side.mode)?;
         // The listing has added a note if the file was not converted.
-        let (bytes, _) = found.ok_or_else(gone)?;
+        let (bytes, _) = found.ok_or_else(|| deleted_meanwhile(&side.path))?;
         let id = own(&worktree::hash(&self.repo, &bytes)?);
         if side.id.is_some_and(|known| known != id) {
             return Err(
@@ -536,17 +530,17 @@ impl<'r> Reader<'r> {
     }
 
     /// Returns the files of the worktree, as they are on disk.
-    pub(super) fn worktree_files(&mut self) -> Result<&mut super::files::Files> {
+    pub(super) fn worktree_files(&mut self) -> Result<&mut super::files::WorktreeFiles> {
         Ok(self.content()?.files())
     }
 
-    fn content(&mut self) -> Result<&mut Content> {
+    fn content(&mut self) -> Result<&mut WorktreeContent> {
         let Some(top) = self.owner.worktree() else {
             return Err(Error::usage("a bare repository has no worktree"));
         };
         Ok(match &mut self.work {
             Some(content) => content,
-            slot => slot.insert(Content::new(top)?),
+            slot => slot.insert(WorktreeContent::new(top)?),
         })
     }
 
@@ -566,6 +560,26 @@ impl<'r> Reader<'r> {
             })
         })
     }
+}
+
+/// Returns the error for rules that exclude files from git and cannot be read.
+fn unreadable_rules(path: &RepoPath, e: &dyn std::fmt::Display) -> Error {
+    Error::incomplete(format!("cannot read the ignore rules for {path:?}: {e}"))
+}
+
+/// Returns the ID of a side as text; empty if it has none.
+fn id_text(side: Option<&Side>) -> String {
+    side.and_then(|s| s.id).map_or(String::new(), |id| id.to_string())
+}
+
+/// Returns the path of a file in a folder.
+fn join(folder: &[u8], file: &[u8]) -> Vec<u8> {
+    [folder, b"/", file].concat()
+}
+
+/// Returns the error for a file of the comparison that does not exist any more.
+fn deleted_meanwhile(path: &RepoPath) -> Error {
+    Error::incomplete(format!("{path:?} was deleted during the review"))
 }
 
 fn not_read(path: &RepoPath, e: &std::io::Error) -> Error {

@@ -13,7 +13,7 @@ const SHORTEST: usize = 7;
 
 /// One meaning of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct NameMeaning {
     /// Full name of a reference, or an object ID.
     pub name: String,
     /// Object that it points to, after following tags.
@@ -39,7 +39,7 @@ pub fn is_short(rev: &str) -> bool {
 ///
 /// # Errors
 /// Incomplete: a reference cannot be read.
-pub(super) fn places(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<Vec<Place>> {
+pub(super) fn places(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<Vec<NameMeaning>> {
     let name = named(rev);
     let hash = local.object_hash();
     if matches!(name, "" | "HEAD" | "@") || ObjectId::from_hex(name).is_some_and(|_| name.len() == hash.len_in_hex()) {
@@ -64,12 +64,20 @@ pub(super) fn places(repo: &Repo, local: &gix::Repository, rev: &str) -> Result<
         found.extend(commits(local, digits)?.into_iter().map(|id| (id.to_string(), id)));
     }
     let is_one = found.len() == 1;
-    let end = |id: gix::ObjectId| match local.find_object(id).map(gix::Object::peel_tags_to_end) {
-        Ok(Ok(end)) if !is_one => end.id,
-        // The code that resolves it reports the error.
+    let places = found.into_iter().map(|(name, id)| {
+        let id = if is_one { id } else { without_tags(local, id) };
+        NameMeaning { name, id: own(&id) }
+    });
+    Ok(places.collect())
+}
+
+/// Returns the object at the end of a chain of tags. Returns the given ID if a tag cannot be read: the code that resolves
+/// it reports the error.
+fn without_tags(local: &gix::Repository, id: gix::ObjectId) -> gix::ObjectId {
+    match local.find_object(id).map(gix::Object::peel_tags_to_end) {
+        Ok(Ok(end)) => end.id,
         _ => id,
-    };
-    Ok(found.into_iter().map(|(name, id)| Place { name, id: own(&end(id)) }).collect())
+    }
 }
 
 /// Returns the digits of a name that may be an abbreviated ID, including the format of `git describe`.
@@ -79,12 +87,12 @@ fn digits(name: &str) -> Option<&str> {
 }
 
 /// Returns true if a name has more than one commit.
-pub fn is_ambiguous(places: &[Place]) -> bool {
+pub fn is_ambiguous(places: &[NameMeaning]) -> bool {
     places.iter().any(|p| p.id != places[0].id)
 }
 
 /// Returns the error for an ambiguous name. `flag` is the flag before it on the command line, such as `--base `.
-pub fn ambiguous(rev: &str, places: &[Place], flag: &str) -> Error {
+pub fn ambiguous(rev: &str, places: &[NameMeaning], flag: &str) -> Error {
     let names: Vec<&str> = places.iter().map(|p| p.name.as_str()).collect();
     let meant = ["refs/remotes/", "refs/heads/"].iter().find_map(|p| names.iter().find(|n| n.starts_with(p)));
     let meant = meant.or(names.first()).unwrap_or(&rev);
@@ -101,10 +109,10 @@ pub fn ambiguous(rev: &str, places: &[Place], flag: &str) -> Error {
 pub(super) fn commits(repo: &gix::Repository, digits: &str) -> Result<Vec<gix::ObjectId>> {
     let Ok(prefix) = gix::hash::Prefix::from_hex(digits) else { return Ok(Vec::new()) };
     let mut found = HashSet::new();
-    let failed = |e: gix::Error| Error::incomplete("cannot list the objects").caused_by(&e).hint("git fsck --full");
-    repo.objects.lookup_prefix(prefix, Some(&mut found)).map_err(failed)?;
-    let is_commit = |id: &gix::ObjectId| repo.find_header(*id).is_ok_and(|h| h.kind() == gix::objs::Kind::Commit);
-    found.retain(is_commit);
+    repo.objects
+        .lookup_prefix(prefix, Some(&mut found))
+        .map_err(|e| Error::incomplete("cannot list the objects").caused_by(&e).hint("git fsck --full"))?;
+    found.retain(|id| repo.find_header(*id).is_ok_and(|h| h.kind() == gix::objs::Kind::Commit));
     Ok(found.into_iter().collect())
 }
 

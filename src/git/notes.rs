@@ -47,7 +47,7 @@ impl Repo {
         // With many notes git distributes them to nested folders of two digits.
         loop {
             tree::load(&repo, &folder, gix::objs::Kind::Tree, &mut buf)?;
-            let mut entries = tree::Entries::new(&repo, &buf);
+            let mut entries = tree::TreeEntries::new(&repo, &buf);
             let mut next = None;
             while let Some(e) = entries.next()? {
                 if e.mode.is_some() && e.name == rest {
@@ -70,9 +70,7 @@ impl Repo {
     /// Usage: git was not found, or it failed.
     pub fn set_note(&self, reference: &str, object: ObjectId, text: &[u8], env: &Env) -> Result<()> {
         let repo = self.local();
-        let failed = |e: std::io::Error| Error::incomplete("cannot write the note").caused_by(&e);
-        let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
-        file.write_all(text).and_then(|()| file.flush()).map_err(failed)?;
+        let file = temporary_file(text).map_err(|e| Error::incomplete("cannot write the note").caused_by(&e))?;
         let path = file.path().to_str().ok_or_else(|| Error::usage("the path of the temporary folder is not UTF-8"))?;
         let git = Program::find(&repo, env, self.worktree())?;
         git.set_note(reference, &object.to_string(), path, &self.writer(env))
@@ -91,9 +89,19 @@ impl Repo {
     /// Returns the name and email address of the author of notes.
     fn writer(&self, env: &Env) -> (String, String) {
         let (name, email) = self.identity();
-        let or = |given: Option<String>, variable: &str, or: &str| {
-            given.or_else(|| env.var(variable).map(str::to_owned)).unwrap_or_else(|| or.to_owned())
-        };
-        (or(name, "GIT_AUTHOR_NAME", "claude-reviewer"), or(email, "GIT_AUTHOR_EMAIL", "claude-reviewer@localhost"))
+        let name = name.or_else(|| env.var("GIT_AUTHOR_NAME").map(str::to_owned));
+        let email = email.or_else(|| env.var("GIT_AUTHOR_EMAIL").map(str::to_owned));
+        (
+            name.unwrap_or_else(|| "claude-reviewer".to_owned()),
+            email.unwrap_or_else(|| "claude-reviewer@localhost".to_owned()),
+        )
     }
+}
+
+/// Returns a temporary file with the given content.
+fn temporary_file(content: &[u8]) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    file.write_all(content)?;
+    file.flush()?;
+    Ok(file)
 }

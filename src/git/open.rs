@@ -60,9 +60,13 @@ fn open_with(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<Repo
 pub(super) fn find(dir: &Path, env: &Env) -> Result<Option<Repo>> {
     // Only a missing repository is not an error. A damaged one, or one of another user, is not missing.
     let from = env.dir.join(dir);
-    let above = || real(&from).ancestors().any(|a| a.join(".git").symlink_metadata().is_ok());
     match open(dir, env) {
-        Err(_) if env.os("GIT_DIR").is_none() && !above() => Ok(None),
+        Err(_)
+            if env.os("GIT_DIR").is_none()
+                && !real(&from).ancestors().any(|a| a.join(".git").symlink_metadata().is_ok()) =>
+        {
+            Ok(None)
+        }
         other => other.map(Some),
     }
 }
@@ -108,7 +112,8 @@ fn discover(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<gix::
     Ok(repo)
 }
 
-fn real(path: &Path) -> PathBuf {
+/// Returns a path with its links resolved; the path itself if it does not exist.
+pub(super) fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 

@@ -4,6 +4,7 @@
 //! and outside the repository, there is no shell, the environment has a few variables, every configuration key for a
 //! program is overridden, and there is a time limit.
 
+use super::open;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::log::millis;
@@ -64,10 +65,10 @@ impl Program {
     /// # Errors
     /// Usage, if there is none outside the repository.
     pub(super) fn find(repo: &gix::Repository, env: &Env, worktree: Option<&Path>) -> Result<Self> {
-        let real = |p: &Path| std::fs::canonicalize(p).ok();
-        let git_dir = real(repo.git_dir()).unwrap_or_else(|| repo.git_dir().to_owned());
-        let inside: Vec<PathBuf> =
-            [worktree.and_then(real), real(repo.common_dir()), Some(git_dir.clone())].into_iter().flatten().collect();
+        let git_dir = open::real(repo.git_dir());
+        let mut inside: Vec<PathBuf> =
+            worktree.into_iter().chain([repo.common_dir()]).filter_map(|p| p.canonicalize().ok()).collect();
+        inside.push(git_dir.clone());
         let path = locate(env, &inside).ok_or_else(|| {
             Error::usage("git not found on PATH: this repository stores its references in a reftable")
                 .hint("install git 2.45 or newer, and add its folder to PATH")
@@ -137,11 +138,11 @@ impl Program {
         }
         let text = String::from_utf8_lossy(&answer.stdout);
         let all: Vec<(&str, &str)> = text.lines().filter_map(|l| l.split_once(' ')).collect();
-        let one = |name: &&str| {
+        let found = names.iter().filter_map(|name| {
             let (id, _) = all.iter().find(|(_, n)| n == name)?;
             Some(((*name).to_owned(), self.id(id.as_bytes())?))
-        };
-        Ok(names.iter().filter_map(one).collect())
+        });
+        Ok(found.collect())
     }
 
     /// Sets a note of an object from a file.
@@ -172,8 +173,7 @@ impl Program {
         gix::ObjectId::from_hex(text.trim_ascii()).ok().filter(|id| id.kind() == self.hash)
     }
 
-    fn run(&self, args: &[&str]) -> Result<Answer> {
-        let failed = |e: std::io::Error| Error::usage(format!("cannot run {}", self.path.display())).caused_by(&e);
+    fn run(&self, args: &[&str]) -> Result<GitOutput> {
         let mut command = Command::new(&self.path);
         command.env_clear().envs(self.env.iter().map(|(k, v)| (k, v)));
         // Git finds its own parts relative to its executable, not in PATH.
@@ -182,7 +182,7 @@ impl Program {
             command.arg("-c").arg(value);
         }
         command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).current_dir("/");
-        let mut child = command.spawn().map_err(failed)?;
+        let mut child = command.spawn().map_err(|e| self.not_run(&e))?;
         let Some(pipe) = child.stdout.take() else { return Err(Error::incomplete("cannot read the output of git")) };
         let reader = std::thread::spawn(move || {
             let mut stdout = Vec::new();
@@ -191,7 +191,7 @@ impl Program {
         let start = Instant::now();
         let mut nap = Duration::from_micros(200);
         let status = loop {
-            if let Some(status) = child.try_wait().map_err(failed)? {
+            if let Some(status) = child.try_wait().map_err(|e| self.not_run(&e))? {
                 break status;
             }
             if start.elapsed() > DEADLINE {
@@ -207,11 +207,16 @@ impl Program {
             nap = (nap * 2).min(Duration::from_millis(20));
         };
         let stdout = match reader.join() {
-            Ok(read) => read.map_err(failed)?,
+            Ok(read) => read.map_err(|e| self.not_run(&e))?,
             Err(_) => return Err(Error::incomplete("cannot read the output of git")),
         };
         tracing::debug!(command = args.first(), code = status.code(), ms = millis(start, Instant::now()), "git ended");
-        Ok(Answer { ok: status.success(), code: status.code(), stdout })
+        Ok(GitOutput { ok: status.success(), code: status.code(), stdout })
+    }
+
+    /// Returns the error for a program that cannot be run, or whose output cannot be read.
+    fn not_run(&self, e: &std::io::Error) -> Error {
+        Error::usage(format!("cannot run {}", self.path.display())).caused_by(e)
     }
 }
 
@@ -232,7 +237,7 @@ pub(super) fn version(text: &str) -> (u32, u32) {
     (parts.next().unwrap_or(0), parts.next().unwrap_or(0))
 }
 
-struct Answer {
+struct GitOutput {
     ok: bool,
     /// `None` if a signal ended the process.
     code: Option<i32>,

@@ -43,8 +43,10 @@ pub(super) fn is_cut_off(local: &gix::Repository, commits: &[ObjectId]) -> Resul
 
 /// Returns the commits whose parents a shallow clone omits.
 fn cut_off(local: &gix::Repository) -> Result<Option<Vec<gix::ObjectId>>> {
-    let failed = |e: gix::Error| Error::incomplete("cannot read the list of shallow commits").caused_by(&e);
-    Ok(local.shallow_commits().map_err(failed)?.map(|cut| cut.iter().copied().collect()))
+    let cut = local
+        .shallow_commits()
+        .map_err(|e| Error::incomplete("cannot read the list of shallow commits").caused_by(&e))?;
+    Ok(cut.map(|cut| cut.iter().copied().collect()))
 }
 
 /// Returns true for a partial clone.
@@ -133,24 +135,22 @@ impl Repo {
             Some(base) => revision::merge_base(&local, head, &[base])?,
             None => None,
         };
-        let tree_of = |id: ObjectId| tree::of_commit(&local, gix_id(&id));
-        let from_tree = from.map(tree_of).transpose()?;
+        let from_tree = from.map(|id| tree_of(&local, id)).transpose()?;
         let mut pairs = Vec::new();
-        tree::compare(&local, from_tree, Some(tree_of(head)?), &mut Vec::new(), &mut pairs)?;
+        tree::compare(&local, from_tree, Some(tree_of(&local, head)?), &mut Vec::new(), &mut pairs)?;
         let hidden: Vec<ObjectId> = base.into_iter().collect();
         for id in revision::walk(&local, head, &hidden)? {
             let parents = revision::parents(&local, id)?;
             let first = parents.first().copied().filter(|p| local.has_object(*p));
             let first = first.map(|p| tree::of_commit(&local, p)).transpose()?;
-            tree::compare(&local, first, Some(tree_of(id)?), &mut Vec::new(), &mut pairs)?;
+            tree::compare(&local, first, Some(tree_of(&local, id)?), &mut Vec::new(), &mut pairs)?;
         }
         let halves = pairs.iter().flat_map(|p| [&p.old, &p.new]).flatten();
         let mut ids: Vec<gix::ObjectId> = halves.filter(|h| h.mode != FileMode::Submodule).map(|h| h.id).collect();
         // The policy on the base's tip, which may be newer than the merge base, may be stricter.
-        let tip = base.map(tree_of).transpose()?;
-        for top in from_tree.into_iter().chain([tree_of(head)?]).chain(tip) {
-            let failed = |e: gix::Error| super::unreadable(&local, &top, Some(&e));
-            let object = local.find_object(top).map_err(failed)?;
+        let tip = base.map(|id| tree_of(&local, id)).transpose()?;
+        for top in from_tree.into_iter().chain([tree_of(&local, head)?]).chain(tip) {
+            let object = local.find_object(top).map_err(|e| super::unreadable(&local, &top, Some(&e)))?;
             let entries = gix::objs::TreeRefIter::from_bytes(&object.data, local.object_hash());
             ids.extend(entries.flatten().filter(|e| e.mode.is_blob()).map(|e| e.oid.to_owned()));
         }
@@ -177,4 +177,9 @@ impl Repo {
         }
         Ok(ids)
     }
+}
+
+/// Returns the tree of a commit.
+fn tree_of(local: &gix::Repository, commit: ObjectId) -> Result<gix::ObjectId> {
+    tree::of_commit(local, gix_id(&commit))
 }

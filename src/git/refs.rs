@@ -35,12 +35,11 @@ impl Refs {
     pub(super) fn head(&self, repo: &gix::Repository) -> Result<Option<gix::ObjectId>> {
         match self {
             Self::Files => {
-                let failed = |e: gix::Error| Error::incomplete("cannot read HEAD").caused_by(&e);
-                let head = repo.head().map_err(failed)?;
+                let head = repo.head().map_err(|e| unreadable_head(&e))?;
                 if head.is_unborn() {
                     return Ok(None);
                 }
-                Ok(head.try_into_peeled_id().map_err(failed)?.map(gix::Id::detach))
+                Ok(head.try_into_peeled_id().map_err(|e| unreadable_head(&e))?.map(gix::Id::detach))
             }
             Self::Program(git) => git.commit("HEAD"),
         }
@@ -122,8 +121,11 @@ impl Refs {
                 }
             }
             Self::Program(git) => {
-                let is_name = |n: &&String| n.starts_with("refs/") && gix::refs::FullName::try_from(n.as_str()).is_ok();
-                let names: Vec<&str> = names.iter().filter(is_name).map(String::as_str).collect();
+                let names: Vec<&str> = names
+                    .iter()
+                    .map(String::as_str)
+                    .filter(|n| n.starts_with("refs/") && gix::refs::FullName::try_from(*n).is_ok())
+                    .collect();
                 if !names.is_empty() {
                     found = git.exact(&names)?;
                 }
@@ -154,12 +156,9 @@ impl Refs {
         let mut tips = Vec::new();
         match self {
             Self::Files => {
-                let failed = |e: gix::Error| {
-                    Error::incomplete("cannot list the references").caused_by(&e).hint("git fsck --full")
-                };
-                let platform = repo.references().map_err(failed)?;
-                for r in platform.prefixed(prefix.as_bytes()).map_err(failed)? {
-                    tips.extend(target(repo, &r.map_err(failed)?)?);
+                let platform = repo.references().map_err(|e| not_listed(&e))?;
+                for r in platform.prefixed(prefix.as_bytes()).map_err(|e| not_listed(&e))? {
+                    tips.extend(target(repo, &r.map_err(|e| not_listed(&e))?)?);
                 }
             }
             Self::Program(git) => tips = git.tips(prefix)?,
@@ -176,6 +175,16 @@ impl Refs {
         }
         Ok(commits)
     }
+}
+
+/// Returns the error for a HEAD that cannot be read.
+fn unreadable_head(e: &gix::Error) -> Error {
+    Error::incomplete("cannot read HEAD").caused_by(e)
+}
+
+/// Returns the error for references that cannot be listed.
+fn not_listed(e: &gix::Error) -> Error {
+    Error::incomplete("cannot list the references").caused_by(e).hint("git fsck --full")
 }
 
 /// Depth of symbolic references, at most; as git.

@@ -5,7 +5,7 @@
 //! The repository's configuration is ignored.
 
 use super::worktree::Worktree;
-use super::{At, Half, Pair, tree};
+use super::{ContentLocation, Half, Pair, tree};
 use crate::diff::FileMode;
 use crate::error::Result;
 use std::collections::HashMap;
@@ -28,9 +28,7 @@ pub(super) fn percent(score: u32) -> u8 {
 
 /// Pairs deletions with additions, in place.
 pub(super) fn detect(repo: &gix::Repository, pairs: &mut Vec<Pair>, mut work: Option<&mut Worktree<'_>>) -> Result<()> {
-    let is_deletion = |p: &Pair| p.new.is_none();
-    let is_addition = |p: &Pair| p.old.is_none() && p.new.as_ref().is_some_and(|n| n.at != At::Work || !n.id.is_null());
-    if !pairs.iter().any(is_deletion) || !pairs.iter().any(|p| p.old.is_none()) {
+    if !pairs.iter().any(|p| p.new.is_none()) || !pairs.iter().any(|p| p.old.is_none()) {
         return Ok(());
     }
     if let Some(work) = work.as_deref_mut() {
@@ -40,22 +38,21 @@ pub(super) fn detect(repo: &gix::Repository, pairs: &mut Vec<Pair>, mut work: Op
         }
     }
     let mut found = {
-        let side = |at: usize, half: &Half| File { at, half: half.clone(), size: None, spans: None };
-        let mut old: Vec<File> = pairs
+        let mut old: Vec<UnpairedFile> = pairs
             .iter()
             .enumerate()
-            .filter(|(_, p)| is_deletion(p))
-            .filter_map(|(i, p)| Some(side(i, p.old.as_ref()?)))
+            .filter(|(_, p)| p.new.is_none())
+            .filter_map(|(i, p)| Some(UnpairedFile::new(i, p.old.as_ref()?)))
             .collect();
-        let mut new: Vec<File> = pairs
+        let mut new: Vec<UnpairedFile> = pairs
             .iter()
             .enumerate()
             .filter(|(_, p)| is_addition(p))
-            .filter_map(|(i, p)| Some(side(i, p.new.as_ref()?)))
+            .filter_map(|(i, p)| Some(UnpairedFile::new(i, p.new.as_ref()?)))
             .collect();
         old.sort_by(|a, b| a.half.path.cmp(&b.half.path));
         new.sort_by(|a, b| a.half.path.cmp(&b.half.path));
-        Search { repo, work, old, new, found: Vec::new() }
+        RenameSearch { repo, work, old, new, found: Vec::new() }
     };
     found.equal();
     found.same_name()?;
@@ -72,8 +69,13 @@ pub(super) fn detect(repo: &gix::Repository, pairs: &mut Vec<Pair>, mut work: Op
     Ok(())
 }
 
+/// Returns true if a pair is a new file with known content: a file that cannot be read is not the target of a rename.
+fn is_addition(pair: &Pair) -> bool {
+    pair.old.is_none() && pair.new.as_ref().is_some_and(|n| n.at != ContentLocation::Work || !n.id.is_null())
+}
+
 /// A deleted or added file.
-struct File {
+struct UnpairedFile {
     /// Index of its pair.
     at: usize,
     half: Half,
@@ -81,7 +83,11 @@ struct File {
     spans: Option<Vec<(u32, u32)>>,
 }
 
-impl File {
+impl UnpairedFile {
+    fn new(at: usize, half: &Half) -> Self {
+        Self { at, half: half.clone(), size: None, spans: None }
+    }
+
     fn is_regular(&self) -> bool {
         matches!(self.half.mode, FileMode::Regular | FileMode::Executable)
     }
@@ -92,17 +98,17 @@ impl File {
     }
 }
 
-struct Search<'a, 'w> {
+struct RenameSearch<'a, 'w> {
     repo: &'a gix::Repository,
     work: Option<&'a mut Worktree<'w>>,
     /// Files that are not part of a rename yet, by path.
-    old: Vec<File>,
-    new: Vec<File>,
+    old: Vec<UnpairedFile>,
+    new: Vec<UnpairedFile>,
     /// Indices of the deletion and the addition, and the score.
     found: Vec<(usize, usize, u64)>,
 }
 
-impl Search<'_, '_> {
+impl RenameSearch<'_, '_> {
     /// Matches additions with deletions of the same content, preferring the same name.
     fn equal(&mut self) {
         let mut by_id: HashMap<gix::ObjectId, Vec<usize>> = HashMap::new();
@@ -139,14 +145,7 @@ impl Search<'_, '_> {
 
     /// Matches files that moved and whose name is unique on both sides.
     fn same_name(&mut self) -> Result<()> {
-        let unique = |files: &[File]| {
-            let mut names: HashMap<Vec<u8>, Option<usize>> = HashMap::new();
-            for (i, f) in files.iter().enumerate() {
-                names.entry(f.name().to_vec()).and_modify(|n| *n = None).or_insert(Some(i));
-            }
-            names
-        };
-        let (olds, news) = (unique(&self.old), unique(&self.new));
+        let (olds, news) = (unique_names(&self.old), unique_names(&self.new));
         let mut used = vec![false; self.old.len()];
         let mut taken = vec![false; self.new.len()];
         for (o, used) in used.iter_mut().enumerate() {
@@ -170,13 +169,14 @@ impl Search<'_, '_> {
         if olds == 0 || news == 0 || olds.saturating_mul(news) > LIMIT * LIMIT {
             return Ok(());
         }
-        let mut all: Vec<Candidate> = Vec::new();
+        let mut all: Vec<RenameCandidate> = Vec::new();
         for n in 0..news {
-            let mut best: Vec<Candidate> = Vec::with_capacity(CANDIDATES + 1);
+            let mut best: Vec<RenameCandidate> = Vec::with_capacity(CANDIDATES + 1);
             for o in 0..olds {
                 // Low scores too: the slot that they free decides between equal candidates.
                 let score = self.score(o, n, MIN_SCORE)?;
-                let candidate = Candidate { score, named: self.old[o].name() == self.new[n].name(), old: o, new: n };
+                let candidate =
+                    RenameCandidate { score, named: self.old[o].name() == self.new[n].name(), old: o, new: n };
                 if best.len() < CANDIDATES {
                     best.push(candidate);
                     continue;
@@ -239,7 +239,7 @@ impl Search<'_, '_> {
             return Ok(size);
         }
         let size = match (file.half.at, self.repo.find_header(file.half.id)) {
-            (At::Objects, Ok(header)) => header.size(),
+            (ContentLocation::Objects, Ok(header)) => header.size(),
             _ => self.content(is_old, i)?.len() as u64,
         };
         let file = if is_old { &mut self.old[i] } else { &mut self.new[i] };
@@ -260,7 +260,7 @@ impl Search<'_, '_> {
     fn content(&mut self, is_old: bool, i: usize) -> Result<Vec<u8>> {
         let half = if is_old { &self.old[i].half } else { &self.new[i].half };
         match (half.at, self.work.as_deref_mut()) {
-            (At::Work, Some(work)) => work.content(half),
+            (ContentLocation::Work, Some(work)) => work.content(half),
             _ => {
                 let mut buf = Vec::new();
                 tree::load(self.repo, &half.id, gix::objs::Kind::Blob, &mut buf)?;
@@ -270,14 +270,23 @@ impl Search<'_, '_> {
     }
 }
 
-struct Candidate {
+/// Returns the index of each name among the files; `None` for a name that several of them have.
+fn unique_names(files: &[UnpairedFile]) -> HashMap<Vec<u8>, Option<usize>> {
+    let mut names: HashMap<Vec<u8>, Option<usize>> = HashMap::new();
+    for (i, f) in files.iter().enumerate() {
+        names.entry(f.name().to_vec()).and_modify(|n| *n = None).or_insert(Some(i));
+    }
+    names
+}
+
+struct RenameCandidate {
     score: u64,
     named: bool,
     old: usize,
     new: usize,
 }
 
-impl Candidate {
+impl RenameCandidate {
     fn rank(&self) -> (u64, bool) {
         (self.score, self.named)
     }

@@ -1,7 +1,7 @@
 //! Resolves revisions to commits, and finds the commits that a change is compared with.
 
 use super::reach::{self, Joined};
-use super::{Branch, Change, Edit, Repo, State, gix_id, names, own, refs, tree};
+use super::{Branch, Change, FileCommit, Repo, State, gix_id, names, own, refs, tree};
 use crate::diff::ObjectId;
 use crate::error::{Error, Result};
 use crate::request::PushRange;
@@ -47,23 +47,17 @@ pub(super) fn resolve(repo: &Repo, rev: &str, flag: &str) -> Result<ObjectId> {
 /// Rejects text that cannot name one commit, before any other code parses it.
 fn check(rev: &str) -> Result<()> {
     let shown: String = rev.chars().take(60).collect();
-    let refuse = |why: &str| Err(Error::usage(format!("invalid revision {shown:?}: {why}")));
-    if rev.is_empty() {
-        return refuse("empty");
-    }
-    if rev.len() > MAX_REV {
-        return refuse("too long");
-    }
-    if rev.starts_with('-') {
-        return refuse("starts with a dash");
-    }
-    if rev.chars().any(char::is_control) {
-        return refuse("contains control characters");
-    }
-    if rev.contains("..") || rev.starts_with('^') {
-        return Err(Error::usage(format!("expected one commit, got the range {shown:?}")));
-    }
-    Ok(())
+    let why = match rev {
+        "" => "empty",
+        _ if rev.len() > MAX_REV => "too long",
+        _ if rev.starts_with('-') => "starts with a dash",
+        _ if rev.chars().any(char::is_control) => "contains control characters",
+        _ if rev.contains("..") || rev.starts_with('^') => {
+            return Err(Error::usage(format!("expected one commit, got the range {shown:?}")));
+        }
+        _ => return Ok(()),
+    };
+    Err(Error::usage(format!("invalid revision {shown:?}: {why}")))
 }
 
 /// Compares a commit with a parent. See [`Repo::commit`].
@@ -95,19 +89,13 @@ pub(super) fn alone(repo: &gix::Repository, id: ObjectId) -> Result<Change> {
     if others.is_empty() {
         return self::commit(repo, id, None);
     }
-    let differing = |parent: &State| -> Result<Vec<super::Pair>> {
-        let mut pairs = Vec::new();
-        let parent = parent.tree().map(|t| gix_id(&t));
-        tree::compare(repo, parent, Some(commit.tree), &mut Vec::new(), &mut pairs)?;
-        Ok(pairs)
-    };
     let base = commit.parent(repo, *first)?;
-    let mut pairs = differing(&base)?;
+    let mut pairs = commit.changes_since(repo, &base)?;
     for parent in others {
         if pairs.is_empty() {
             break;
         }
-        let other = differing(&commit.parent(repo, *parent)?)?;
+        let other = commit.changes_since(repo, &commit.parent(repo, *parent)?)?;
         let paths: HashSet<&[u8]> = other.iter().map(super::Pair::path).collect();
         pairs.retain(|p| paths.contains(p.path()));
     }
@@ -117,15 +105,15 @@ pub(super) fn alone(repo: &gix::Repository, id: ObjectId) -> Result<Change> {
 /// Returns the states around a commit that changes a path. See [`super::Reader::touched`].
 pub(super) fn touched(repo: &gix::Repository, id: ObjectId, path: &[u8]) -> Result<Option<(State, State)>> {
     let commit = Commit::read(repo, id)?;
-    let at = |tree: Option<ObjectId>| match tree {
-        Some(tree) => tree::find(repo, gix_id(&tree), path),
-        None => Ok(None),
-    };
-    let now = at(Some(own(&commit.tree)))?;
+    let now = tree::find(repo, commit.tree, path)?;
     let mut base = None;
     for parent in &commit.parents {
         let parent = commit.parent(repo, *parent)?;
-        if at(parent.tree())? == now {
+        let before = match parent.tree() {
+            Some(tree) => tree::find(repo, gix_id(&tree), path)?,
+            None => None,
+        };
+        if before == now {
             return Ok(None);
         }
         base.get_or_insert(parent);
@@ -135,7 +123,12 @@ pub(super) fn touched(repo: &gix::Repository, id: ObjectId, path: &[u8]) -> Resu
 }
 
 /// Finds the commit that introduced the version of a path. See [`super::Reader::last_edit`].
-pub(super) fn last_edit(repo: &gix::Repository, from: ObjectId, path: &[u8], most: &mut u32) -> Result<Option<Edit>> {
+pub(super) fn last_edit(
+    repo: &gix::Repository,
+    from: ObjectId,
+    path: &[u8],
+    most: &mut u32,
+) -> Result<Option<FileCommit>> {
     let mut at = from;
     while *most > 0 {
         *most -= 1;
@@ -156,7 +149,7 @@ pub(super) fn last_edit(repo: &gix::Repository, from: ObjectId, path: &[u8], mos
             None if version.is_none() => return Ok(None),
             None => {
                 let before = first.unwrap_or(State::Empty);
-                return Ok(Some(Edit { commit: at, seconds: commit.seconds, before, after: commit.state() }));
+                return Ok(Some(FileCommit { commit: at, seconds: commit.seconds, before, after: commit.state() }));
             }
         }
     }
@@ -206,23 +199,35 @@ impl Commit {
         }
         tree::state(repo, parent)
     }
+
+    /// Returns the paths that differ between a parent and the commit.
+    fn changes_since(&self, repo: &gix::Repository, parent: &State) -> Result<Vec<super::Pair>> {
+        let mut pairs = Vec::new();
+        let parent = parent.tree().map(|t| gix_id(&t));
+        tree::compare(repo, parent, Some(self.tree), &mut Vec::new(), &mut pairs)?;
+        Ok(pairs)
+    }
 }
 
 /// Returns the commits reachable from `tip` and not from `hidden`, oldest first.
 pub(super) fn walk(repo: &gix::Repository, tip: ObjectId, hidden: &[ObjectId]) -> Result<Vec<ObjectId>> {
-    let failed = |e: gix::Error| missing_history(repo, "cannot read the history").caused_by(&e);
     let walk = repo
         .rev_walk([gix_id(&tip)])
         .with_hidden(hidden.iter().map(gix_id))
         .sorting(gix::revision::walk::Sorting::ByCommitTime(CommitTimeOrder::NewestFirst))
         .all()
-        .map_err(failed)?;
+        .map_err(|e| unreadable_history(repo, &e))?;
     let mut commits = Vec::new();
     for info in walk {
-        commits.push(own(&info.map_err(failed)?.id));
+        commits.push(own(&info.map_err(|e| unreadable_history(repo, &e))?.id));
     }
     commits.reverse();
     Ok(commits)
+}
+
+/// Returns the error for a history that cannot be read.
+fn unreadable_history(repo: &gix::Repository, e: &gix::Error) -> Error {
+    missing_history(repo, "cannot read the history").caused_by(e)
 }
 
 /// Returns a commit and its ancestors, newest first, at most `most`; fewer if the history cannot be read.
@@ -289,25 +294,27 @@ fn bases_of(repo: &Repo, head: ObjectId, tip: ObjectId, name: &str) -> Result<Ve
 
 /// Returns the net changes since these merge bases, without the paths that are identical in the tip and the head.
 fn since_further(repo: &gix::Repository, bases: &[ObjectId], tip: ObjectId, head: ObjectId) -> Result<Vec<Change>> {
-    let compare = |from: ObjectId| -> Result<Vec<super::Pair>> {
-        let (from, to) = (tree::of_commit(repo, gix_id(&from))?, tree::of_commit(repo, gix_id(&head))?);
-        let mut pairs = Vec::new();
-        tree::compare(repo, Some(from), Some(to), &mut Vec::new(), &mut pairs)?;
-        Ok(pairs)
-    };
     let mut changes = Vec::new();
     if bases.is_empty() {
         return Ok(changes);
     }
-    let differing = compare(tip)?;
+    let differing = compare_commits(repo, tip, head)?;
     let paths: HashSet<&[u8]> = differing.iter().map(super::Pair::path).collect();
     for base in bases {
-        let mut pairs = compare(*base)?;
+        let mut pairs = compare_commits(repo, *base, head)?;
         pairs.retain(|p| paths.contains(p.path()));
         let (base, head) = (tree::state(repo, gix_id(base))?, tree::state(repo, gix_id(&head))?);
         changes.push(Change::of_pairs(repo, pairs, base, head, None)?);
     }
     Ok(changes)
+}
+
+/// Returns the paths that differ between two commits.
+fn compare_commits(repo: &gix::Repository, from: ObjectId, to: ObjectId) -> Result<Vec<super::Pair>> {
+    let (from, to) = (tree::of_commit(repo, gix_id(&from))?, tree::of_commit(repo, gix_id(&to))?);
+    let mut pairs = Vec::new();
+    tree::compare(repo, Some(from), Some(to), &mut Vec::new(), &mut pairs)?;
+    Ok(pairs)
 }
 
 /// See [`Repo::net`].
@@ -362,9 +369,12 @@ fn default_base(repo: &Repo, local: &gix::Repository, branch: Option<&str>) -> R
         None => None,
     };
     let trunk = default_branch(repo, local, remote)?;
-    let own_copy = |d: &Start| branch.is_some_and(|b| last_of_remote(&d.name) == last_of_head(b));
     Ok(match (upstream, trunk) {
-        (Some(up), Some(trunk)) if own_copy(&up) && up.name != trunk.name => Some(trunk),
+        (Some(up), Some(trunk))
+            if branch.is_some_and(|b| last_of_remote(&up.name) == last_of_head(b)) && up.name != trunk.name =>
+        {
+            Some(trunk)
+        }
         (Some(up), _) => Some(up),
         (None, trunk) => trunk,
     })
@@ -489,14 +499,7 @@ pub(super) fn branch(repo: &Repo, head: Option<&str>, base: Option<&str>) -> Res
 /// See [`Repo::push`].
 pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
     let local = repo.local();
-    // An ID from a hook, or a name from pre-commit's variables. Any number of zeros means none: the caller may not know
-    // the hash kind of the repository.
-    let id = |text: &str| match ObjectId::from_hex(text) {
-        Some(id) if id.is_null() => Ok(own(&local.object_hash().null())),
-        Some(id) if gix_id(&id).kind() == local.object_hash() => Ok(id),
-        _ => resolve(repo, text, ""),
-    };
-    let (tip, remote) = (id(&range.local)?, id(&range.remote)?);
+    let (tip, remote) = (pushed_id(repo, &local, &range.local)?, pushed_id(repo, &local, &range.remote)?);
     if tip.is_null() {
         return Ok(None);
     }
@@ -550,14 +553,28 @@ pub(super) fn push(repo: &Repo, range: &PushRange) -> Result<Option<Branch>> {
     }))
 }
 
+/// Returns the commit of one end of a push: an ID from a hook, or a name from pre-commit's variables.
+///
+/// Any number of zeros means none: the caller may not know the hash kind of the repository.
+fn pushed_id(repo: &Repo, local: &gix::Repository, text: &str) -> Result<ObjectId> {
+    match ObjectId::from_hex(text) {
+        Some(id) if id.is_null() => Ok(own(&local.object_hash().null())),
+        Some(id) if gix_id(&id).kind() == local.object_hash() => Ok(id),
+        _ => resolve(repo, text, ""),
+    }
+}
+
 /// Finds a remote by its name or its address.
 fn remote_named(repo: &gix::Repository, to: &str) -> Option<String> {
     let config = repo.config_snapshot();
     let names = repo.remote_names();
-    let has = |name: &gix::bstr::BString, key: &str| {
-        config.string(format!("remote.{name}.{key}").as_str()).is_some_and(|url| url == to)
-    };
     let named = names.iter().find(|n| **n == to);
-    let found = named.or_else(|| names.iter().find(|n| has(n, "url") || has(n, "pushurl")));
+    let found = named.or_else(|| {
+        names.iter().find(|n| {
+            ["url", "pushurl"]
+                .iter()
+                .any(|key| config.string(format!("remote.{n}.{key}").as_str()).is_some_and(|url| url == to))
+        })
+    });
     found.map(|n| n.to_string())
 }

@@ -3,8 +3,8 @@
 //! The index contains the IDs of the trees it was written from (its cache tree). If an ID equals the tree's, the whole
 //! folder is equal and is skipped: a small change in a large repository costs little more than reading the index.
 
-use super::tree::{self, Entries, TreeEntry};
-use super::{At, Half, Pair, Repo};
+use super::tree::{self, TreeEntries, TreeEntry};
+use super::{ContentLocation, Half, Pair, Repo};
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, Result};
 use gix::index::entry::{Flags, Mode};
@@ -20,7 +20,7 @@ pub(super) fn compare(
     tree: Option<gix::ObjectId>,
     index: &gix::index::State,
 ) -> Result<Vec<Pair>> {
-    let mut walk = Walk { repo, index, out: Vec::new(), unmerged: Vec::new(), prefix: Vec::new() };
+    let mut walk = IndexWalk { repo, index, out: Vec::new(), unmerged: Vec::new(), prefix: Vec::new() };
     walk.folder(tree, index.tree(), 0, index.entries().len())?;
     match walk.unmerged.is_empty() {
         true => Ok(walk.out),
@@ -61,7 +61,7 @@ pub(super) fn mode_of(mode: Mode) -> Option<FileMode> {
     }
 }
 
-struct Walk<'a> {
+struct IndexWalk<'a> {
     repo: &'a gix::Repository,
     index: &'a gix::index::State,
     out: Vec<Pair>,
@@ -70,7 +70,7 @@ struct Walk<'a> {
     prefix: Vec<u8>,
 }
 
-impl Walk<'_> {
+impl IndexWalk<'_> {
     /// Compares the entries `lo..hi` of the index, all below the prefix, with a tree.
     fn folder(
         &mut self,
@@ -89,7 +89,7 @@ impl Walk<'_> {
         if let Some(tree) = tree {
             tree::load(self.repo, &tree, gix::objs::Kind::Tree, &mut data)?;
         }
-        let mut entries = Entries::new(self.repo, &data);
+        let mut entries = TreeEntries::new(self.repo, &data);
         let mut old = entries.next()?;
         let skip = self.prefix.len();
         let (index, backing) = (self.index, self.index.path_backing());
@@ -167,9 +167,8 @@ impl Walk<'_> {
             return;
         }
         let path = e.path_in(self.index.path_backing()).to_vec();
-        let half = |mode, id| Half { path: path.clone(), mode, id, at: At::Objects };
-        let old = old.and_then(|t| Some(half(t.mode?, t.id.to_owned())));
-        self.out.push(Pair::new(old, Some(half(mode, e.id))));
+        let old = old.and_then(|t| t.file(&path));
+        self.out.push(Pair::new(old, Some(Half { path, mode, id: e.id, at: ContentLocation::Objects })));
     }
 
     fn removed(&mut self, old: Option<TreeEntry<'_>>) -> Result<()> {
@@ -178,7 +177,7 @@ impl Walk<'_> {
         self.prefix.extend_from_slice(e.name);
         match e.mode {
             Some(mode) => {
-                let half = Half { path: self.prefix.clone(), mode, id: e.id.to_owned(), at: At::Objects };
+                let half = Half { path: self.prefix.clone(), mode, id: e.id.to_owned(), at: ContentLocation::Objects };
                 self.out.push(Pair::new(Some(half), None));
             }
             None => {

@@ -1,6 +1,6 @@
 //! Compares two trees.
 
-use super::{At, Change, Half, Pair, State, gix_id, own, unreadable};
+use super::{Change, ContentLocation, Half, Pair, State, gix_id, own, unreadable};
 use crate::diff::FileMode;
 use crate::error::{Error, Result};
 use gix::objs::Find as _;
@@ -21,12 +21,9 @@ pub(super) fn of_commit(repo: &gix::Repository, commit: gix::ObjectId) -> Result
 
 /// Compares two states, each a commit or empty.
 pub(super) fn change(repo: &gix::Repository, base: State, head: State) -> Result<Change> {
-    let tree = |s: &State| match s {
-        State::Commit { tree, .. } => Some(gix_id(tree)),
-        _ => None,
-    };
+    let (old, new) = (base.tree().map(|t| gix_id(&t)), head.tree().map(|t| gix_id(&t)));
     let mut pairs = Vec::new();
-    compare(repo, tree(&base), tree(&head), &mut Vec::new(), &mut pairs)?;
+    compare(repo, old, new, &mut Vec::new(), &mut pairs)?;
     Change::of_pairs(repo, pairs, base, head, None)
 }
 
@@ -38,7 +35,7 @@ pub(super) fn compare(
     prefix: &mut Vec<u8>,
     out: &mut Vec<Pair>,
 ) -> Result<()> {
-    let mut walk = Walk { repo, prefix, out, spare: Vec::new(), depth: 0 };
+    let mut walk = TreeWalk { repo, prefix, out, spare: Vec::new(), depth: 0 };
     walk.trees(old, new)
 }
 
@@ -51,12 +48,24 @@ pub(super) struct TreeEntry<'a> {
     pub(super) id: &'a gix::oid,
 }
 
+impl TreeEntry<'_> {
+    /// Returns the entry as a file with the given path; `None` for a folder.
+    pub(super) fn file(self, path: &[u8]) -> Option<Half> {
+        Some(Half { path: path.to_owned(), mode: self.mode?, id: self.id.to_owned(), at: ContentLocation::Objects })
+    }
+
+    /// Returns the tree of a folder; `None` for a file.
+    fn folder(self) -> Option<gix::ObjectId> {
+        self.mode.is_none().then(|| self.id.to_owned())
+    }
+}
+
 /// Reads the entries of a tree one by one.
-pub(super) struct Entries<'a> {
+pub(super) struct TreeEntries<'a> {
     iter: gix::objs::TreeRefIter<'a>,
 }
 
-impl<'a> Entries<'a> {
+impl<'a> TreeEntries<'a> {
     pub(super) fn new(repo: &gix::Repository, data: &'a [u8]) -> Self {
         Self { iter: gix::objs::TreeRefIter::from_bytes(data, repo.object_hash()) }
     }
@@ -104,12 +113,13 @@ pub(super) fn load(repo: &gix::Repository, id: &gix::oid, kind: gix::objs::Kind,
 pub(super) fn order(a: &[u8], a_is_tree: bool, b: &[u8], b_is_tree: bool) -> Ordering {
     let n = a.len().min(b.len());
     a[..n].cmp(&b[..n]).then_with(|| {
-        let at = |s: &[u8], tree: bool| s.get(n).copied().or(tree.then_some(b'/'));
-        at(a, a_is_tree).cmp(&at(b, b_is_tree))
+        let a_next = a.get(n).copied().or(a_is_tree.then_some(b'/'));
+        let b_next = b.get(n).copied().or(b_is_tree.then_some(b'/'));
+        a_next.cmp(&b_next)
     })
 }
 
-struct Walk<'a> {
+struct TreeWalk<'a> {
     repo: &'a gix::Repository,
     prefix: &'a mut Vec<u8>,
     out: &'a mut Vec<Pair>,
@@ -118,7 +128,7 @@ struct Walk<'a> {
     depth: usize,
 }
 
-impl Walk<'_> {
+impl TreeWalk<'_> {
     fn trees(&mut self, old: Option<gix::ObjectId>, new: Option<gix::ObjectId>) -> Result<()> {
         if old == new {
             return Ok(());
@@ -145,7 +155,7 @@ impl Walk<'_> {
     }
 
     fn entries(&mut self, old: &[u8], new: &[u8]) -> Result<()> {
-        let (mut olds, mut news) = (Entries::new(self.repo, old), Entries::new(self.repo, new));
+        let (mut olds, mut news) = (TreeEntries::new(self.repo, old), TreeEntries::new(self.repo, new));
         let (mut a, mut b) = (olds.next()?, news.next()?);
         loop {
             let which = match (&a, &b) {
@@ -179,16 +189,12 @@ impl Walk<'_> {
         let Some(name) = old.or(new).map(|e| e.name) else { return Ok(()) };
         let keep = self.prefix.len();
         self.prefix.extend_from_slice(name);
-        let folder = |e: Option<TreeEntry<'_>>| e.filter(|e| e.mode.is_none()).map(|e| e.id.to_owned());
-        let file = |e: Option<TreeEntry<'_>>, path: &[u8]| {
-            let e = e?;
-            Some(Half { path: path.to_owned(), mode: e.mode?, id: e.id.to_owned(), at: At::Objects })
-        };
-        let (old_file, new_file) = (file(old, self.prefix), file(new, self.prefix));
+        let old_file = old.and_then(|e| e.file(self.prefix));
+        let new_file = new.and_then(|e| e.file(self.prefix));
         if old_file.is_some() || new_file.is_some() {
             self.out.push(Pair::new(old_file, new_file));
         }
-        let (old_tree, new_tree) = (folder(old), folder(new));
+        let (old_tree, new_tree) = (old.and_then(TreeEntry::folder), new.and_then(TreeEntry::folder));
         if old_tree.is_some() || new_tree.is_some() {
             self.prefix.push(b'/');
             self.trees(old_tree, new_tree)?;
@@ -208,15 +214,15 @@ pub(super) fn files(
     out: &mut Vec<Vec<u8>>,
 ) -> Result<()> {
     // A stack instead of a recursion. Entries are pushed in reverse, so they are popped in order.
-    let mut open = vec![(prefix, Node::Folder(tree, 0))];
+    let mut open = vec![(prefix, TreeNode::Folder(tree, 0))];
     let mut buf = Vec::new();
     while let Some((path, node)) = open.pop() {
         let (id, depth) = match node {
-            Node::File => {
+            TreeNode::File => {
                 out.push(path);
                 continue;
             }
-            Node::Folder(id, depth) => (id, depth),
+            TreeNode::Folder(id, depth) => (id, depth),
         };
         if out.len() > max {
             return Ok(());
@@ -225,13 +231,13 @@ pub(super) fn files(
             return Err(Error::incomplete(format!("a tree has more than {MAX_DEPTH} levels of folders")));
         }
         load(repo, &id, gix::objs::Kind::Tree, &mut buf)?;
-        let mut entries = Entries::new(repo, &buf);
+        let mut entries = TreeEntries::new(repo, &buf);
         let first = open.len();
         while let Some(e) = entries.next()? {
             match e.mode {
-                None => open.push(([&path, e.name, b"/"].concat(), Node::Folder(e.id.to_owned(), depth + 1))),
+                None => open.push(([&path, e.name, b"/"].concat(), TreeNode::Folder(e.id.to_owned(), depth + 1))),
                 Some(FileMode::Regular | FileMode::Executable) => {
-                    open.push(([&path, e.name].concat(), Node::File));
+                    open.push(([&path, e.name].concat(), TreeNode::File));
                 }
                 Some(FileMode::Symlink | FileMode::Submodule) => {}
             }
@@ -242,7 +248,7 @@ pub(super) fn files(
 }
 
 /// An entry on the stack of [`files`].
-enum Node {
+enum TreeNode {
     File,
     Folder(gix::ObjectId, usize),
 }
@@ -258,7 +264,7 @@ pub(super) fn find(
     let mut parts = path.split(|b| *b == b'/').peekable();
     while let Some(part) = parts.next() {
         load(repo, &at, gix::objs::Kind::Tree, &mut buf)?;
-        let mut entries = Entries::new(repo, &buf);
+        let mut entries = TreeEntries::new(repo, &buf);
         let found = loop {
             match entries.next()? {
                 None => return Ok(None),

@@ -53,8 +53,10 @@ impl Repo {
         let direction = gix::remote::Direction::Push;
         let remotes = self.remotes();
         let configured = local.branch_remote_name(full.shorten(), direction).map(|n| n.as_bstr().to_string());
-        let usual = || remotes.iter().find(|r| *r == "origin").or(remotes.first()).cloned();
-        let Some(remote) = configured.filter(|r| remotes.contains(r)).or_else(usual) else { return Ok(None) };
+        let remote = configured
+            .filter(|r| remotes.contains(r))
+            .or_else(|| remotes.iter().find(|r| *r == "origin").or(remotes.first()).cloned());
+        let Some(remote) = remote else { return Ok(None) };
         let prefix = format!("refs/remotes/{remote}/");
         let tracking = local.branch_remote_tracking_ref_name(full.as_ref(), direction);
         let tracking = tracking.and_then(std::result::Result::ok).map(|n| n.as_bstr().to_string());

@@ -5,8 +5,8 @@
 //! ID.
 
 use super::convert::Convert;
-use super::files::{self, Bytes, Files, Kind};
-use super::{At, Half, Pair, Repo, open, own, staged};
+use super::files::{self, Bytes, PathKind, WorktreeFiles};
+use super::{ContentLocation, Half, Pair, Repo, open, own, staged};
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{self, Error, Result};
 use gix::dir::EntryRef;
@@ -30,7 +30,7 @@ pub(super) struct Worktree<'r> {
     repo: &'r gix::Repository,
     index: &'r gix::index::File,
     top: PathBuf,
-    content: Content,
+    content: WorktreeContent,
     pub(super) notes: Vec<String>,
     /// Positions of index entries that are missing in the worktree.
     gone: Vec<usize>,
@@ -40,15 +40,15 @@ pub(super) struct Worktree<'r> {
 }
 
 /// Reads worktree files as git would store them.
-pub(super) struct Content {
-    files: Files,
+pub(super) struct WorktreeContent {
+    files: WorktreeFiles,
     convert: Option<Convert>,
     /// Folders whose attributes can be read: their names within the worktree, `""` or ending in `/`.
     attributes: HashSet<Vec<u8>>,
 }
 
 /// The state of an index entry in the worktree.
-enum Found {
+enum EntryState {
     Removed,
     /// Its current mode; the content may have changed.
     Look(FileMode),
@@ -58,15 +58,15 @@ enum Found {
     Unmerged,
 }
 
-impl Content {
+impl WorktreeContent {
     pub(super) fn new(top: &Path) -> Result<Self> {
-        let files = Files::open(top)
+        let files = WorktreeFiles::open(top)
             .map_err(|e| Error::incomplete(format!("cannot read the worktree {}", top.display())).caused_by(&e))?;
         Ok(Self { files, convert: None, attributes: HashSet::new() })
     }
 
     /// Returns the files below the top.
-    pub(super) fn files(&mut self) -> &mut Files {
+    pub(super) fn files(&mut self) -> &mut WorktreeFiles {
         &mut self.files
     }
 
@@ -79,16 +79,13 @@ impl Content {
         path: &[u8],
         mode: FileMode,
     ) -> Result<Option<(Vec<u8>, Option<String>)>> {
-        let failed = |e: std::io::Error| {
-            Error::incomplete(format!("cannot read {}", String::from_utf8_lossy(path))).caused_by(&e)
-        };
         if mode == FileMode::Symlink
-            && let Some(target) = self.files.link(path).map_err(failed)?
+            && let Some(target) = self.files.link(path).map_err(|e| unreadable_file(path, &e))?
         {
             return Ok(Some((target, None)));
         }
         // Without symbolic links on disk (`core.symlinks=false`), a link is a file that contains its target.
-        let bytes = match self.files.read(path, MAX_FILE).map_err(failed)? {
+        let bytes = match self.files.read(path, MAX_FILE).map_err(|e| unreadable_file(path, &e))? {
             None => return Ok(None),
             Some(Bytes::All(bytes)) => bytes,
             Some(Bytes::TooMany) => {
@@ -129,6 +126,11 @@ impl Content {
     }
 }
 
+/// Returns the error for a file or link that cannot be read.
+fn unreadable_file(path: &[u8], e: &std::io::Error) -> Error {
+    Error::incomplete(format!("cannot read {}", String::from_utf8_lossy(path))).caused_by(e)
+}
+
 impl<'r> Worktree<'r> {
     pub(super) fn new(owner: &'r Repo, repo: &'r gix::Repository) -> Result<Self> {
         let Some(top) = owner.worktree() else {
@@ -138,7 +140,7 @@ impl<'r> Worktree<'r> {
             repo,
             index: owner.index()?,
             top: top.to_owned(),
-            content: Content::new(top)?,
+            content: WorktreeContent::new(top)?,
             notes: Vec::new(),
             gone: Vec::new(),
             read: HashMap::new(),
@@ -158,19 +160,19 @@ impl<'r> Worktree<'r> {
             let e = &index.entries()[i];
             let path = e.path_in(backing).to_vec();
             let Some(mode) = staged::mode_of(e.mode) else { continue };
-            let old = Half { path: path.clone(), mode, id: e.id, at: At::Objects };
+            let old = Half { path: path.clone(), mode, id: e.id, at: ContentLocation::Objects };
             match found {
-                Found::Unmerged => {
+                EntryState::Unmerged => {
                     if unmerged.last() != Some(&path) {
                         unmerged.push(path);
                     }
                 }
-                Found::Removed => {
+                EntryState::Removed => {
                     self.gone.push(i);
                     out.push(Pair::new(Some(old), None));
                 }
-                Found::Added(mode) => out.push(Pair::new(None, Some(self.unread(path, mode)))),
-                Found::Look(now) => {
+                EntryState::Added(mode) => out.push(Pair::new(None, Some(self.unread(path, mode)))),
+                EntryState::Look(now) => {
                     let mut new = self.unread(path, now);
                     // A file that cannot be read counts as changed. Loading it reports the error.
                     let there = match self.identify(&mut new) {
@@ -185,7 +187,7 @@ impl<'r> Worktree<'r> {
                         true => out.push(Pair::new(Some(old), Some(new))),
                     }
                 }
-                Found::Submodule => out.extend(self.submodule(old)?),
+                EntryState::Submodule => out.extend(self.submodule(old)?),
             }
         }
         match unmerged.is_empty() {
@@ -198,7 +200,6 @@ impl<'r> Worktree<'r> {
     pub(super) fn untracked(&mut self) -> Result<Vec<Pair>> {
         use gix::dir::entry::{Kind as DirKind, Status};
         use gix::dir::walk::delegate::Collect;
-        let failed = |e: gix::Error| Error::incomplete("cannot search the worktree for new files").caused_by(&e);
         // The walk considers an entry tracked only if it is marked as up to date.
         let mut index = gix::index::State::clone(self.index);
         for e in index.entries_mut() {
@@ -211,7 +212,7 @@ impl<'r> Worktree<'r> {
         let options = self
             .repo
             .dirwalk_options()
-            .map_err(failed)?
+            .map_err(|e| unsearchable(&e))?
             .emit_untracked(gix::dir::walk::EmissionMode::Matching)
             .emit_ignored(None)
             .emit_tracked(false);
@@ -220,10 +221,11 @@ impl<'r> Worktree<'r> {
         }
         refuse_configured(self.repo, "core.excludesFile")?;
         self.content.files().refuse_endless(IGNORE)?;
-        let mut walk = Walk { files: self.content.files(), seen: Collect::default(), refused: None };
+        let mut walk = UntrackedWalk { files: self.content.files(), seen: Collect::default(), refused: None };
         let none: [&gix::bstr::BStr; 0] = [];
-        self.repo.dirwalk(&index, none, &AtomicBool::new(false), options, &mut walk).map_err(failed)?;
-        let Walk { seen, refused, .. } = walk;
+        let stop = AtomicBool::new(false);
+        self.repo.dirwalk(&index, none, &stop, options, &mut walk).map_err(|e| unsearchable(&e))?;
+        let UntrackedWalk { seen, refused, .. } = walk;
         if let Some(e) = refused {
             return Err(e);
         }
@@ -269,7 +271,7 @@ impl<'r> Worktree<'r> {
             }
             let same = match (&pair.old, &pair.new) {
                 (None, None) => true,
-                (Some(old), Some(new)) => old.id == new.id && old.mode == new.mode && new.at != At::Dirty,
+                (Some(old), Some(new)) => old.id == new.id && old.mode == new.mode && new.at != ContentLocation::Dirty,
                 _ => false,
             };
             if same {
@@ -281,7 +283,7 @@ impl<'r> Worktree<'r> {
 
     /// Reads a worktree file to compute its ID. Returns false if the file does not exist.
     pub(super) fn identify(&mut self, half: &mut Half) -> Result<bool> {
-        if half.at != At::Work || !half.id.is_null() {
+        if half.at != ContentLocation::Work || !half.id.is_null() {
             return Ok(true);
         }
         let Some((bytes, why)) = self.content.read(self.repo, self.index, &half.path, half.mode)? else {
@@ -300,7 +302,7 @@ impl<'r> Worktree<'r> {
 
     /// Adds a note if a file is not converted as git would store it. Files that were read have their notes already.
     pub(super) fn remark(&mut self, half: &mut Half) -> Result<()> {
-        if half.at != At::Work || !half.id.is_null() || half.mode == FileMode::Symlink {
+        if half.at != ContentLocation::Work || !half.id.is_null() || half.mode == FileMode::Symlink {
             return Ok(());
         }
         let asked = self.content.convert(self.repo, self.index, &half.path)?.asked_of(self.repo, &half.path);
@@ -334,7 +336,7 @@ impl<'r> Worktree<'r> {
     }
 
     fn unread(&self, path: Vec<u8>, mode: FileMode) -> Half {
-        Half { path, mode, id: self.repo.object_hash().null(), at: At::Work }
+        Half { path, mode, id: self.repo.object_hash().null(), at: ContentLocation::Work }
     }
 
     fn mode_now(&mut self, path: &[u8], index: Option<Mode>) -> Result<Option<FileMode>> {
@@ -348,13 +350,13 @@ impl<'r> Worktree<'r> {
     }
 
     /// Compares the metadata of every file with the index.
-    fn scan(&self) -> Result<Vec<(usize, Found)>> {
+    fn scan(&self) -> Result<Vec<(usize, EntryState)>> {
         let n = self.index.entries().len();
-        let invalid = |e: gix::Error| Error::usage("invalid git configuration").caused_by(&e);
-        let look = Look {
+        let options = self.repo.stat_options();
+        let look = IndexCheck {
             index: self.index,
             top: &self.top,
-            options: self.repo.stat_options().map_err(invalid)?,
+            options: options.map_err(|e| Error::usage("invalid git configuration").caused_by(&e))?,
             caps: self.capabilities()?,
         };
         if n < TWO_THREADS {
@@ -377,7 +379,7 @@ impl<'r> Worktree<'r> {
         let name = String::from_utf8_lossy(&old.path).into_owned();
         match self.content.files().stat(&old.path).map_err(|e| cannot_look(&old.path, &e))? {
             None => return Ok(Some(Pair::new(Some(old), None))),
-            Some(stat) if stat.kind != Kind::Folder => {
+            Some(stat) if stat.kind != PathKind::Folder => {
                 let mode = mode_of(stat.kind, None, self.capabilities()?);
                 let new = mode.map(|m| self.unread(old.path.clone(), m));
                 return Ok(Some(Pair::new(Some(old), new)));
@@ -402,20 +404,25 @@ impl<'r> Worktree<'r> {
         if head == own(&old.id) && !dirty {
             return Ok(None);
         }
-        let at = if dirty { At::Dirty } else { At::Objects };
+        let at = if dirty { ContentLocation::Dirty } else { ContentLocation::Objects };
         let new = Half { path: old.path.clone(), mode: FileMode::Submodule, id: super::gix_id(&head), at };
         Ok(Some(Pair::new(Some(old), Some(new))))
     }
 }
 
+/// Returns the error for a worktree that cannot be searched for new files.
+fn unsearchable(e: &gix::Error) -> Error {
+    Error::incomplete("cannot search the worktree for new files").caused_by(e)
+}
+
 /// A search for new files that checks a folder's ignore file before gix enters the folder and opens it.
-struct Walk<'f> {
-    files: &'f mut Files,
+struct UntrackedWalk<'f> {
+    files: &'f mut WorktreeFiles,
     seen: gix::dir::walk::delegate::Collect,
     refused: Option<Error>,
 }
 
-impl gix::dir::walk::Delegate for Walk<'_> {
+impl gix::dir::walk::Delegate for UntrackedWalk<'_> {
     fn emit(&mut self, entry: EntryRef<'_>, folder: Option<gix::dir::entry::Status>) -> Action {
         match self.refused {
             Some(_) => Action::Break(()),
@@ -436,16 +443,16 @@ impl gix::dir::walk::Delegate for Walk<'_> {
 }
 
 /// The arguments for comparing files with the index, for each thread.
-struct Look<'a> {
+struct IndexCheck<'a> {
     index: &'a gix::index::State,
     top: &'a Path,
     options: gix::index::entry::stat::Options,
     caps: gix::fs::Capabilities,
 }
 
-impl Look<'_> {
-    fn part(&self, lo: usize, hi: usize) -> Result<Vec<(usize, Found)>> {
-        let mut files = Files::open(self.top)
+impl IndexCheck<'_> {
+    fn part(&self, lo: usize, hi: usize) -> Result<Vec<(usize, EntryState)>> {
+        let mut files = WorktreeFiles::open(self.top)
             .map_err(|e| Error::incomplete(format!("cannot read the worktree {}", self.top.display())).caused_by(&e))?;
         let backing = self.index.path_backing();
         let written = self.index.timestamp();
@@ -453,7 +460,7 @@ impl Look<'_> {
         for i in lo..hi {
             let e = &self.index.entries()[i];
             if e.stage_raw() != 0 {
-                out.push((i, Found::Unmerged));
+                out.push((i, EntryState::Unmerged));
                 continue;
             }
             // The fsmonitor flags are ignored: they come from a program.
@@ -461,23 +468,23 @@ impl Look<'_> {
                 continue;
             }
             if e.mode == Mode::COMMIT {
-                out.push((i, Found::Submodule));
+                out.push((i, EntryState::Submodule));
                 continue;
             }
             let path = e.path_in(backing);
             let stat = files.stat(path).map_err(|error| cannot_look(path, &error))?;
             let now = stat.and_then(|s| Some((s, mode_of(s.kind, Some(e.mode), self.caps)?)));
             let Some((stat, mode)) = now else {
-                out.push((i, Found::Removed));
+                out.push((i, EntryState::Removed));
                 continue;
             };
             if e.flags.contains(Flags::INTENT_TO_ADD) {
-                out.push((i, Found::Added(mode)));
+                out.push((i, EntryState::Added(mode)));
             } else if Some(mode) != staged::mode_of(e.mode)
                 || !e.stat.matches(&stat.index, self.options)
                 || e.stat.is_racy(written, self.options)
             {
-                out.push((i, Found::Look(mode)));
+                out.push((i, EntryState::Look(mode)));
             }
         }
         Ok(out)
@@ -485,11 +492,11 @@ impl Look<'_> {
 }
 
 /// Returns the mode that git gives to a file on disk, or `None` if git does not store this type.
-fn mode_of(kind: Kind, index: Option<Mode>, caps: gix::fs::Capabilities) -> Option<FileMode> {
+fn mode_of(kind: PathKind, index: Option<Mode>, caps: gix::fs::Capabilities) -> Option<FileMode> {
     match kind {
-        Kind::Symlink => Some(FileMode::Symlink),
-        Kind::Folder | Kind::Special => None,
-        Kind::File { executable } => Some(match index {
+        PathKind::Symlink => Some(FileMode::Symlink),
+        PathKind::Folder | PathKind::Special => None,
+        PathKind::File { executable } => Some(match index {
             Some(Mode::SYMLINK) if !caps.symlink => FileMode::Symlink,
             Some(Mode::FILE_EXECUTABLE) if !caps.executable_bit => FileMode::Executable,
             _ if executable && caps.executable_bit => FileMode::Executable,

@@ -23,8 +23,8 @@ fn remote_of<'r>(pull: &PullName, remotes: &'r [Remote]) -> Option<&'r str> {
 
 /// Returns the remote of a project at a host: the default one if it matches, or else the first.
 fn remote_at<'r>(host: &str, project: &str, remotes: &'r [Remote]) -> Option<&'r str> {
-    let is_of = |(_, urls): &&Remote| urls.iter().any(|url| is_address_of(url, host, project));
-    let mut all = remotes.iter().filter(is_of).map(|(name, _)| name.as_str());
+    let matching = remotes.iter().filter(|(_, urls)| urls.iter().any(|url| is_address_of(url, host, project)));
+    let mut all = matching.map(|(name, _)| name.as_str());
     let first = all.next()?;
     Some(if all.any(|name| name == DEFAULT) { DEFAULT } else { first })
 }
@@ -52,10 +52,6 @@ mod tests {
             number: 7,
             base: "main".to_owned(),
         };
-        let remote = |all: &[(&str, &str)]| {
-            let all: Vec<_> = all.iter().map(|(name, url)| ((*name).to_owned(), vec![(*url).to_owned()])).collect();
-            remote_of(&pull, &all).map(str::to_owned)
-        };
         let fork = ("origin", "git@github.com:me/tool.git");
         for (all, expected) in [
             (vec![fork], None),
@@ -67,7 +63,9 @@ mod tests {
             (vec![fork, ("a", "https://github.com/acme/other-tool")], None),
             (vec![fork, ("a", "https://github.com/notacme/tool")], None),
         ] {
-            assert_eq!(remote(&all), expected.map(str::to_owned), "{all:?}");
+            let remotes: Vec<Remote> =
+                all.iter().map(|(name, url)| ((*name).to_owned(), vec![(*url).to_owned()])).collect();
+            assert_eq!(remote_of(&pull, &remotes), expected, "{all:?}");
         }
     }
 }

@@ -38,13 +38,17 @@ pub(super) fn head(previous: Option<&str>, files: &[Covered<'_>]) -> String {
 
 /// Seals the files of a round.
 pub(super) fn seal(previous: Option<&str>, files: &[Covered<'_>]) -> Seal {
-    let sealed = |f: &Covered<'_>| Sealed { name: f.name.to_owned(), sha256: hex::encode(&Sha256::digest(f.bytes)) };
     Seal {
         schema_version: STORED_VERSION,
         previous: previous.map(str::to_owned),
         files: files.iter().map(sealed).collect(),
         head: head(previous, files),
     }
+}
+
+/// Returns the name and the hash of a file.
+fn sealed(file: &Covered<'_>) -> Sealed {
+    Sealed { name: file.name.to_owned(), sha256: hex::encode(&Sha256::digest(file.bytes)) }
 }
 
 /// Returns the head over an entry of `complete.json`, ignoring its own `seal`.
@@ -75,9 +79,17 @@ mod tests {
     const FILES: [Covered<'static>; 2] =
         [Covered { name: "request.json", bytes: b"{}\n" }, Covered { name: "changes.diff", bytes: b"" }];
 
+    /// Returns the hash of a text, as `sha256sum` prints it.
+    fn by_hand(text: &str) -> String {
+        hex::encode(&Sha256::digest(text.as_bytes()))
+    }
+
+    fn entry(text: &str) -> Value {
+        serde_json::from_str(text).unwrap()
+    }
+
     #[test]
     fn a_head_is_what_sha256sum_makes_of_names_lengths_and_bytes() {
-        let by_hand = |text: &str| hex::encode(&Sha256::digest(text.as_bytes()));
         assert_eq!(head(None, &FILES), by_hand("request.json\n3\n{}\nchanges.diff\n0\n"));
         assert_eq!(head(Some("ab"), &FILES), by_hand("ab\nrequest.json\n3\n{}\nchanges.diff\n0\n"));
     }
@@ -91,7 +103,6 @@ mod tests {
 
     #[test]
     fn the_seal_of_a_closing_covers_fields_that_this_version_does_not_know() {
-        let entry = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         let sealed = closing("ab", &entry(r#"{"status":"approved","later":1,"seal":"x"}"#));
         assert_eq!(sealed, closing("ab", &entry(r#"{"status":"approved","later":1,"seal":""}"#)));
         assert_ne!(sealed, closing("ab", &entry(r#"{"status":"approved","later":2,"seal":"x"}"#)));

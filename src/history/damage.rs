@@ -1,5 +1,6 @@
 //! Damaged sessions in `.corrupt`. Listings report them until a person removes them, which leaves a record there.
 
+use super::disk::StoreFolder;
 use super::read::{document, load_from};
 use super::trouble::{Result, Trouble};
 use super::write::{text, unique};
@@ -16,14 +17,14 @@ const PRUNE: &str = "claude-reviewer history prune --damaged";
 
 /// The contents of `.corrupt`.
 #[derive(Debug, Default)]
-pub(super) struct Aside {
+pub(super) struct CorruptEntries {
     /// Names of damaged sessions (`2026-01-31-001`, `2026-01-31-001.2`) and of any other files, newest first.
     pub(super) names: Vec<String>,
     /// Names of the records of removed sessions, newest first.
     removed: Vec<String>,
 }
 
-impl Aside {
+impl CorruptEntries {
     /// Returns the IDs of all of them, including removed ones.
     pub(super) fn ids(&self) -> Vec<SessionId> {
         self.names.iter().chain(&self.removed).filter_map(|n| session_of(n)).collect()
@@ -35,26 +36,33 @@ pub(super) fn session_of(name: &str) -> Option<SessionId> {
     SessionId::parse(name.split('.').next()?)
 }
 
+/// Reads the record of a session that was removed. An unreadable record still names the session.
+fn record_of_removal(corrupt: &StoreFolder, name: &str) -> Option<Removed> {
+    let id = session_of(name)?;
+    Some(document(corrupt, name).unwrap_or_else(|_| Removed {
+        schema_version: STORED_VERSION,
+        review_id: id.to_string(),
+        timestamp: String::new(),
+        why: "its record cannot be read".to_owned(),
+    }))
+}
+
 impl Store {
     /// Lists the contents of `.corrupt`.
-    pub(super) fn aside(&self) -> Result<Aside> {
+    pub(super) fn aside(&self) -> Result<CorruptEntries> {
         let mut names = match self.root.folder(CORRUPT).and_then(|c| c.names()) {
-            Err(Trouble::Absent) => return Ok(Aside::default()),
+            Err(Trouble::Absent) => return Ok(CorruptEntries::default()),
             names => names?,
         };
         names.sort_unstable_by(|a, b| (session_of(b), b).cmp(&(session_of(a), a)));
         let (removed, names) = names.into_iter().partition(|n| n.ends_with(REMOVED));
-        Ok(Aside { names, removed })
+        Ok(CorruptEntries { names, removed })
     }
 
     /// Returns why an entry of `.corrupt` is damaged: the file and the reason. Reads it again for a current result.
     pub(super) fn why_aside(&self, name: &str) -> String {
         let Some(id) = session_of(name) else { return "not a session".to_owned() };
-        let read = || {
-            let corrupt = self.root.folder(CORRUPT)?;
-            load_from(&corrupt.folder(name)?, id)
-        };
-        match read() {
+        match self.root.folder(CORRUPT).and_then(|corrupt| load_from(&corrupt.folder(name)?, id)) {
             Ok(_) => {
                 let (from, to) = (self.root.shown(CORRUPT), self.root.shown(super::SESSIONS));
                 format!("it can be read again: `mv {from}/{name} {to}/{id}` puts it back")
@@ -102,19 +110,9 @@ impl Store {
     }
 
     /// Returns the records of damaged sessions that were removed, oldest first.
-    pub(super) fn removed(&self, aside: &Aside) -> Vec<Removed> {
+    pub(super) fn removed(&self, aside: &CorruptEntries) -> Vec<Removed> {
         let Ok(corrupt) = self.root.folder(CORRUPT) else { return Vec::new() };
-        let read = |name: &String| {
-            let id = session_of(name)?;
-            let unread = |_| Removed {
-                schema_version: STORED_VERSION,
-                review_id: id.to_string(),
-                timestamp: String::new(),
-                why: "its record cannot be read".to_owned(),
-            };
-            Some(document::<Removed>(&corrupt, name).unwrap_or_else(unread))
-        };
-        aside.removed.iter().rev().filter_map(read).collect()
+        aside.removed.iter().rev().filter_map(|name| record_of_removal(&corrupt, name)).collect()
     }
 
     /// Removes the contents of `.corrupt`, and leaves a record of each session. Returns the names, oldest first.

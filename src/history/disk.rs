@@ -20,7 +20,7 @@ const DEEPEST: u32 = 8;
 
 /// A file operation that is about to happen.
 #[derive(Clone, Copy, Debug)]
-pub struct Step<'a> {
+pub struct FileOperation<'a> {
     pub act: Act,
     /// Name of its object as in messages, such as `.reviews/latest.json`.
     pub name: &'a str,
@@ -49,17 +49,17 @@ pub enum Act {
 pub struct Faults(Option<Arc<Before>>);
 
 /// Called before a file operation; an error becomes the operation's result.
-type Before = dyn Fn(&Step<'_>) -> io::Result<()> + Send + Sync;
+type Before = dyn Fn(&FileOperation<'_>) -> io::Result<()> + Send + Sync;
 
 impl Faults {
     /// Calls `before` for every operation; an error becomes the operation's result. Then content is written in two
     /// halves, each an operation of its own.
-    pub fn new(before: impl Fn(&Step<'_>) -> io::Result<()> + Send + Sync + 'static) -> Self {
+    pub fn new(before: impl Fn(&FileOperation<'_>) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(before)))
     }
 
     fn ask(&self, act: Act, name: &str) -> io::Result<()> {
-        self.0.as_ref().map_or(Ok(()), |ask| ask(&Step { act, name }))
+        self.0.as_ref().map_or(Ok(()), |ask| ask(&FileOperation { act, name }))
     }
 }
 
@@ -71,7 +71,7 @@ impl fmt::Debug for Faults {
 
 /// An open folder of the store.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct StoreFolder {
     file: File,
     /// Name for messages.
     shown: String,
@@ -80,14 +80,14 @@ pub(super) struct Folder {
 
 /// Whether a missing folder is created.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Missing {
+pub(super) enum WhenMissing {
     Make,
     Absent,
 }
 
 /// The metadata of a file that is not opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Looked {
+pub(super) struct EntryMetadata {
     pub(super) is_folder: bool,
     /// Seconds and nanoseconds of the last modification.
     pub(super) modified: (i64, i64),
@@ -95,17 +95,17 @@ pub(super) struct Looked {
     pub(super) which: (i128, u64),
 }
 
-impl Folder {
+impl StoreFolder {
     /// Opens the folder at `path` below `top`, without following a link below `top`.
     ///
     /// A path that is absolute or contains `..` was set by the operator: its parent may be anywhere.
-    pub(super) fn root(top: &Path, path: &Path, missing: Missing, faults: &Faults) -> Result<Self> {
+    pub(super) fn root(top: &Path, path: &Path, missing: WhenMissing, faults: &Faults) -> Result<Self> {
         let plain = path.components().all(|c| matches!(c, Component::Normal(_) | Component::CurDir));
         let (start, names): (_, Vec<_>) = match (plain, path.parent(), path.file_name()) {
             (false, Some(parent), Some(name)) => (top.join(parent), vec![name.to_owned()]),
             _ => {
-                let normal = |c: Component<'_>| matches!(c, Component::Normal(_)).then(|| c.as_os_str().to_owned());
-                (top.to_owned(), path.components().filter_map(normal).collect())
+                let names = path.components().filter(|c| matches!(c, Component::Normal(_)));
+                (top.to_owned(), names.map(|c| c.as_os_str().to_owned()).collect())
             }
         };
         let shown = start.display().to_string();
@@ -119,7 +119,7 @@ impl Folder {
                 return Err(Trouble::Refused(path.display().to_string(), "is no UTF-8".to_owned()));
             };
             folder = match (folder.enter(name, i == last), missing) {
-                (Err(Trouble::Absent), Missing::Make) => folder.make_any(name, i == last)?,
+                (Err(Trouble::Absent), WhenMissing::Make) => folder.make_any(name, i == last)?,
                 (found, _) => found?,
             };
         }
@@ -215,29 +215,31 @@ impl Folder {
     ///
     /// `Absent` if the folder was removed since it was opened.
     pub(super) fn names_as<T>(&self, read: impl Fn(&str) -> Option<T>) -> Result<Vec<T>> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let list = || {
-            let mut all = Vec::new();
-            // An open folder has a read position, so it is opened again.
-            each_name(rustix::fs::openat(&self.file, ".", flags, Mode::empty())?, |name| match name.to_str() {
-                Ok("." | "..") | Err(_) => {}
-                Ok(name) => all.extend(read(name)),
-            })?;
-            Ok(all)
-        };
-        match attempt(&self.faults, Act::List, &self.shown, list) {
+        match attempt(&self.faults, Act::List, &self.shown, || self.list(&read)) {
             Err(e) if is(&e, &[Errno::NOENT]) => Err(Trouble::Absent),
             listed => listed.map_err(|e| failed("cannot list", &self.shown, e)),
         }
     }
 
+    /// Lists once, for [`Self::names_as`].
+    fn list<T>(&self, read: &impl Fn(&str) -> Option<T>) -> rustix::io::Result<Vec<T>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let mut all = Vec::new();
+        // An open folder has a read position, so it is opened again.
+        each_name(rustix::fs::openat(&self.file, ".", flags, Mode::empty())?, |name| match name.to_str() {
+            Ok("." | "..") | Err(_) => {}
+            Ok(name) => all.extend(read(name)),
+        })?;
+        Ok(all)
+    }
+
     /// Returns the metadata of an entry without opening it.
-    pub(super) fn look(&self, name: &str) -> Result<Looked> {
+    pub(super) fn look(&self, name: &str) -> Result<EntryMetadata> {
         self.stat(name).map(|stat| looked(&stat))
     }
 
     /// Returns the metadata of the folder itself.
-    pub(super) fn look_at_self(&self) -> Result<Looked> {
+    pub(super) fn look_at_self(&self) -> Result<EntryMetadata> {
         self.stat_of(&self.file, &self.shown).map(|stat| looked(&stat))
     }
 
@@ -260,15 +262,14 @@ impl Folder {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = self.open(name, flags)?;
         let size = u64::try_from(regular(&self.stat_of(&file, &shown)?, &shown)?.st_size).unwrap_or(0);
-        let too_large = || Trouble::Damaged(shown.clone(), format!("it is larger than {most} bytes"));
         if size > most {
-            return Err(too_large());
+            return Err(too_large(shown, most));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or(0) + 1);
         let read =
             retry(|| self.faults.ask(Act::Read, &shown).and_then(|()| (&file).take(most + 1).read_to_end(&mut bytes)));
         read.map_err(|e| failed("cannot read", &shown, e))?;
-        if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
+        if bytes.len() as u64 > most { Err(too_large(shown, most)) } else { Ok(bytes) }
     }
 
     fn open(&self, name: &str, flags: OFlags) -> Result<File> {
@@ -300,8 +301,7 @@ impl Folder {
             Some(_) => bytes.split_at(bytes.len() / 2),
         };
         for half in [halves.0, halves.1] {
-            let write = || (&file).write_all(half);
-            retry(|| self.faults.ask(Act::Write, &shown).and_then(|()| write()))
+            retry(|| self.faults.ask(Act::Write, &shown).and_then(|()| (&file).write_all(half)))
                 .map_err(|e| failed("cannot write", &shown, e))?;
         }
         Ok(Unsynced { file, is_folder: false, shown, faults: self.faults.clone() })
@@ -320,11 +320,8 @@ impl Folder {
 
     /// Moves a file or folder atomically.
     pub(super) fn rename(&self, name: &str, to: &Self, new: &str) -> Result<()> {
-        let rename = || rustix::fs::renameat(&self.file, name, &to.file, new);
-        self.try_act(Act::Rename, name, rename).map_err(|e| {
-            let what = format!("cannot put {} to {}", self.shown(name), to.shown(new));
-            Trouble::Failed(what, e)
-        })
+        self.try_act(Act::Rename, name, || rustix::fs::renameat(&self.file, name, &to.file, new))
+            .map_err(|e| Trouble::Failed(format!("cannot put {} to {}", self.shown(name), to.shown(new)), e))
     }
 
     /// Removes a file or a link. A missing one is not an error.
@@ -461,8 +458,8 @@ pub(super) struct LockFile {
 impl LockFile {
     /// Takes the lock. Returns false if another process has it.
     pub(super) fn try_lock(&self) -> Result<bool> {
-        let lock = || rustix::fs::flock(&self.file, FlockOperation::NonBlockingLockExclusive);
-        match attempt(&self.faults, Act::Lock, &self.shown, lock) {
+        let how = FlockOperation::NonBlockingLockExclusive;
+        match attempt(&self.faults, Act::Lock, &self.shown, || rustix::fs::flock(&self.file, how)) {
             Ok(()) => Ok(true),
             Err(e) if is(&e, &[Errno::WOULDBLOCK]) => Ok(false),
             Err(e) => Err(failed("cannot lock", &self.shown, e)),
@@ -500,12 +497,17 @@ fn failed(what: &str, name: &str, e: io::Error) -> Trouble {
     Trouble::Failed(format!("{what} {name}"), e)
 }
 
+/// Returns the error for a file that is larger than permitted.
+fn too_large(shown: String, most: u64) -> Trouble {
+    Trouble::Damaged(shown, format!("it is larger than {most} bytes"))
+}
+
 fn is(e: &io::Error, which: &[Errno]) -> bool {
     Errno::from_io_error(e).is_some_and(|e| which.contains(&e))
 }
 
-fn looked(stat: &Stat) -> Looked {
-    Looked {
+fn looked(stat: &Stat) -> EntryMetadata {
+    EntryMetadata {
         is_folder: FileType::from_raw_mode(stat.st_mode as _) == FileType::Directory,
         modified: (stat.st_mtime, stat.st_mtime_nsec as i64),
         // Device numbers are signed on some systems.

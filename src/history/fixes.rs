@@ -5,10 +5,10 @@
 
 use super::chain;
 use super::read::stored_fixes;
-use super::trouble::{Result, Trouble};
+use super::trouble::Result;
 use super::{SessionId, Store, write};
 use crate::error;
-use crate::wire::fixing::{Fix, FixLink, Fixes};
+use crate::wire::fixing::{FixLink, Fixes, StoredFix};
 use crate::wire::stored::STORED_VERSION;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -33,15 +33,12 @@ impl Store {
     /// # Errors
     ///
     /// Usage: the session is missing. Incomplete: it cannot be written.
-    pub fn record_fix(&self, id: &SessionId, fix: Fix, progress: Progress) -> error::Result<Fix> {
-        let fail = |t: Trouble| t.error(format!("the fix of review {id} was not stored"));
-        let lock = self.lock().map_err(fail)?;
-        let stored = self.link_fix(*id, fix, progress).map_err(fail);
-        drop(lock);
-        stored
+    pub fn record_fix(&self, id: &SessionId, fix: StoredFix, progress: Progress) -> error::Result<StoredFix> {
+        let stored = self.lock().and_then(|_lock| self.link_fix(*id, fix, progress));
+        stored.map_err(|t| t.error(format!("the fix of review {id} was not stored")))
     }
 
-    fn link_fix(&self, id: SessionId, mut fix: Fix, progress: Progress) -> Result<Fix> {
+    fn link_fix(&self, id: SessionId, mut fix: StoredFix, progress: Progress) -> Result<StoredFix> {
         let previous = self.head_of(id)?;
         let folder = self.sessions()?.folder(&id.to_string())?;
         // An unreadable file is replaced, because no verdict depends on it.
@@ -80,7 +77,7 @@ pub(super) fn end(head: String, fixes: Option<&Fixes>) -> String {
 
 /// The result of comparing fixes with their links.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Compared {
+pub(super) struct ComparedFixes {
     /// Descriptions of differences from the stored state.
     pub(super) edits: Vec<String>,
     /// Fixes without a link.
@@ -89,20 +86,17 @@ pub(super) struct Compared {
 
 /// Compares fixes with their links. `values` are the fixes as JSON values of the file, including fields that this
 /// version does not know. Pure.
-pub(super) fn compare(fixes: &Fixes, values: &[Value]) -> Compared {
-    let mut out = Compared::default();
-    let newest = |number: u32| fixes.links.iter().rev().find(|l| l.number == number);
+pub(super) fn compare(fixes: &Fixes, values: &[Value]) -> ComparedFixes {
+    let mut out = ComparedFixes::default();
     for (fix, value) in fixes.fixes.iter().zip(values) {
-        match newest(fix.number) {
+        match fixes.links.iter().rev().find(|l| l.number == fix.number) {
             None => out.unlinked.push(fix.number),
             Some(link) if link.sha256 == chain::of_fix(value) => {}
             Some(_) => out.edits.push(format!("fix {} was modified", fix.number)),
         }
     }
-    let has = |number: u32| fixes.fixes.iter().any(|f| f.number == number);
     let oldest = fixes.fixes.iter().map(|f| f.number).min().unwrap_or(0);
-    // Only the oldest fixes are dropped, and only for newer ones.
-    let is_dropped = |number: u32| fixes.fixes.len() >= MOST && number < oldest;
+    let is_full = fixes.fixes.len() >= MOST;
     let mut seen = HashSet::new();
     let mut ended = HashSet::new();
     for link in &fixes.links {
@@ -112,8 +106,12 @@ pub(super) fn compare(fixes: &Fixes, values: &[Value]) -> Compared {
         if link.ended {
             ended.insert(link.number);
         }
-        if seen.insert(link.number) && !has(link.number) && !is_dropped(link.number) {
-            out.edits.push(format!("fix {} is missing", link.number));
+        if seen.insert(link.number) && !fixes.fixes.iter().any(|f| f.number == link.number) {
+            // Only the oldest fixes are dropped, and only for newer ones.
+            let is_dropped = is_full && link.number < oldest;
+            if !is_dropped {
+                out.edits.push(format!("fix {} is missing", link.number));
+            }
         }
     }
     let mut numbers = HashSet::new();
@@ -127,17 +125,17 @@ pub(super) fn compare(fixes: &Fixes, values: &[Value]) -> Compared {
 mod tests {
     use super::*;
 
-    fn fix(number: u32, via: &str) -> Fix {
-        Fix { number, via: via.to_owned(), ..Fix::default() }
+    fn fix(number: u32, via: &str) -> StoredFix {
+        StoredFix { number, via: via.to_owned(), ..StoredFix::default() }
     }
 
-    fn link(of: &Fix, previous: &str, ended: bool) -> FixLink {
+    fn link(of: &StoredFix, previous: &str, ended: bool) -> FixLink {
         let sha256 = chain::of_fix(&serde_json::to_value(of).unwrap());
         let link = FixLink { number: of.number, ended, sha256, previous: previous.to_owned(), seal: String::new() };
         FixLink { seal: chain::link(&link), ..link }
     }
 
-    fn compared(fixes: Vec<Fix>, links: Vec<FixLink>) -> Compared {
+    fn compared(fixes: Vec<StoredFix>, links: Vec<FixLink>) -> ComparedFixes {
         let values: Vec<Value> = fixes.iter().map(|f| serde_json::to_value(f).unwrap()).collect();
         compare(&Fixes { fixes, links, ..Fixes::default() }, &values)
     }
@@ -146,7 +144,7 @@ mod tests {
     fn fixes_are_compared_with_their_newest_links() {
         let (early, late, other) = (fix(1, "cli"), fix(1, "mcp"), fix(2, "cli"));
         let links = vec![link(&early, "a", false), link(&late, "b", true), link(&other, "c", false)];
-        let none = Compared::default();
+        let none = ComparedFixes::default();
         assert_eq!(compared(vec![late.clone(), other.clone()], links.clone()), none);
         for (name, fixes, expected) in [
             ("an earlier state", vec![early.clone(), other.clone()], "fix 1 was modified"),
@@ -161,17 +159,17 @@ mod tests {
         let found = compared(vec![early, other.clone()], again);
         assert_eq!(found.edits, ["fix 1 was stored again after it had ended"]);
         let found = compared(vec![late, other, fix(3, "cli")], links);
-        assert_eq!(found, Compared { unlinked: vec![3], ..Compared::default() });
+        assert_eq!(found, ComparedFixes { unlinked: vec![3], ..ComparedFixes::default() });
     }
 
     #[test]
     fn the_oldest_fixes_may_be_dropped_for_newer_ones() {
         let most = u32::try_from(MOST).unwrap();
-        let all: Vec<Fix> = (1..=most + 2).map(|n| fix(n, "cli")).collect();
+        let all: Vec<StoredFix> = (1..=most + 2).map(|n| fix(n, "cli")).collect();
         let links: Vec<FixLink> = all.iter().map(|f| link(f, "a", true)).collect();
-        assert_eq!(compared(all[2..].to_vec(), links.clone()), Compared::default());
+        assert_eq!(compared(all[2..].to_vec(), links.clone()), ComparedFixes::default());
         assert_eq!(compared(all[3..].to_vec(), links.clone()).edits.len(), 3);
-        let without_one: Vec<Fix> = all.iter().filter(|f| f.number != 50).cloned().collect();
+        let without_one: Vec<StoredFix> = all.iter().filter(|f| f.number != 50).cloned().collect();
         assert_eq!(compared(without_one, links).edits, ["fix 50 is missing"]);
     }
 

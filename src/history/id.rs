@@ -23,11 +23,8 @@ impl SessionId {
         if !(14..=20).contains(&bytes.len()) || bytes[4] != b'-' || bytes[7] != b'-' || bytes[10] != b'-' {
             return None;
         }
-        let digits = |range: std::ops::Range<usize>| {
-            bytes[range].iter().try_fold(0_u32, |n, b| Some(n * 10 + b.is_ascii_digit().then(|| u32::from(b - b'0'))?))
-        };
-        let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
-        let number = digits(11..bytes.len())?;
+        let (year, month, day) = (number_of(&bytes[0..4])?, number_of(&bytes[5..7])?, number_of(&bytes[8..10])?);
+        let number = number_of(&bytes[11..])?;
         let padded = bytes.len() > 14 && bytes[11] == b'0';
         if number == 0 || padded {
             return None;
@@ -50,6 +47,11 @@ impl SessionId {
     pub fn date(self) -> Date {
         self.date
     }
+}
+
+/// Returns the number that at most nine digits stand for.
+fn number_of(digits: &[u8]) -> Option<u32> {
+    digits.iter().try_fold(0, |n, b| Some(n * 10 + b.is_ascii_digit().then(|| u32::from(b - b'0'))?))
 }
 
 impl fmt::Display for SessionId {

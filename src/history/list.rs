@@ -1,7 +1,8 @@
 //! Lists sessions, newest first, and reads only the sessions that are shown.
 
 use super::read::{
-    SEAL, chain_end, completion, document, request, required, review, round_name, rounds, status, stored_fixes,
+    SEAL, chain_end, completion, document, not_listed, request, required, review, round_name, rounds, status,
+    stored_fixes,
 };
 use super::trouble::{Result, Trouble};
 use super::{SessionId, Store};
@@ -20,9 +21,8 @@ impl Store {
     ///
     /// Incomplete if the store cannot be read.
     pub fn list(&self, limit: usize) -> error::Result<History> {
-        let failed = |t: Trouble| t.error("the stored reviews cannot be listed");
-        let aside = self.aside().map_err(failed)?;
-        let ids = self.ids().map_err(failed)?;
+        let aside = self.aside().map_err(not_listed)?;
+        let ids = self.ids().map_err(not_listed)?;
         // A heap sorts only as many as are needed.
         let mut ids = BinaryHeap::from(ids);
         let mut history = History { schema_version: STORED_VERSION, sessions: Vec::new(), damaged: Vec::new() };

@@ -3,7 +3,7 @@
 //! The kernel releases the lock when its holder ends in any way. The file remains, with the process ID of the last
 //! holder.
 
-use super::disk::{Folder, LockFile};
+use super::disk::{LockFile, StoreFolder};
 use super::trouble::{Result, Trouble};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub(super) struct Lock {
 
 impl Lock {
     /// Takes the lock; waits for it up to `patience`.
-    pub(super) fn take(root: &Folder, patience: Duration) -> Result<Self> {
+    pub(super) fn take(root: &StoreFolder, patience: Duration) -> Result<Self> {
         let file = root.open_lock(NAME)?;
         let started = Instant::now();
         let mut pause = SHORTEST;

@@ -5,7 +5,7 @@
 //! longer blocks on it, or the last round did not check it.
 
 use crate::finding::Origin;
-use crate::wire::stored::{Entry, Since, State};
+use crate::wire::stored::{ComparedFinding, Since, State};
 use crate::wire::{Disposition, Finding, Report};
 
 /// Findings that a sentence names, at most.
@@ -104,7 +104,7 @@ pub fn is_blind(rounds: &[Told<'_>]) -> bool {
 }
 
 /// Returns true if an entry of the following round is about this finding.
-fn became(before: &Owed<'_>, entry: &Entry) -> bool {
+fn became(before: &Owed<'_>, entry: &ComparedFinding) -> bool {
     let known = before.last;
     match entry.state {
         // Has the name from before.
@@ -119,7 +119,7 @@ fn became(before: &Owed<'_>, entry: &Entry) -> bool {
 }
 
 /// Returns the state of a finding after a round, if it is unresolved.
-fn after<'r>(before: &Owed<'r>, entry: &Entry, report: &'r Report) -> Option<Owed<'r>> {
+fn after<'r>(before: &Owed<'r>, entry: &ComparedFinding, report: &'r Report) -> Option<Owed<'r>> {
     let other_policy = before.policy != report.policy.hash;
     match entry.state {
         State::Unchecked => Some(Owed { now: None, other_policy, ..*before }),
@@ -134,16 +134,13 @@ fn after<'r>(before: &Owed<'r>, entry: &Entry, report: &'r Report) -> Option<Owe
 }
 
 /// Returns a reopened finding that blocked before it was fixed.
-fn returned<'r>(entry: &Entry, earlier: &[Told<'r>], report: &'r Report) -> Option<Owed<'r>> {
+fn returned<'r>(entry: &ComparedFinding, earlier: &[Told<'r>], report: &'r Report) -> Option<Owed<'r>> {
     let now = report.findings.iter().find(|f| Some(&f.id) == entry.id.as_ref())?;
     let before = earlier.iter().rev().find_map(|r| {
-        let is_it = |f: &&Finding| {
-            f.blocking
-                && Some(&f.id) == entry.previous_id.as_ref()
-                && f.rule_id == now.rule_id
-                && f.origin == now.origin
-        };
-        Some((r, r.report.findings.iter().find(is_it)?))
+        let mut blocking = r.report.findings.iter().filter(|f| f.blocking);
+        let finding = blocking
+            .find(|f| Some(&f.id) == entry.previous_id.as_ref() && f.rule_id == now.rule_id && f.origin == now.origin);
+        Some((r, finding?))
     });
     let (round, finding) = before?;
     let policy = round.report.policy.hash.as_str();

@@ -1,6 +1,6 @@
 //! Removes old sessions, and the temporary files of crashed runs.
 
-use super::disk::Folder;
+use super::disk::StoreFolder;
 use super::trouble::{Result, Trouble};
 use super::write::unique;
 use super::{SessionId, Store, TMP};
@@ -64,8 +64,9 @@ impl Store {
 }
 
 /// Removes stale temporary files, and returns their number. Errors are ignored: the next run tries again.
-pub(super) fn sweep(tmp: &Folder, now: Timestamp) -> usize {
+pub(super) fn sweep(tmp: &StoreFolder, now: Timestamp) -> usize {
     let Ok(names) = tmp.names() else { return 0 };
-    let stale = |name: &&String| tmp.look(name).is_ok_and(|l| l.modified.0 < now.as_second() - STALE);
-    names.iter().filter(stale).filter(|name| tmp.remove_all(name).is_ok()).count()
+    let oldest = now.as_second() - STALE;
+    let stale = names.iter().filter(|name| tmp.look(name).is_ok_and(|l| l.modified.0 < oldest));
+    stale.filter(|name| tmp.remove_all(name).is_ok()).count()
 }

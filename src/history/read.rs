@@ -1,13 +1,14 @@
 //! Reads sessions, and moves damaged ones to `.corrupt`.
 
-use super::disk::Folder;
+use super::disk::StoreFolder;
 use super::fixes::{self, FIXES};
 use super::trouble::{Result, Trouble};
 use super::{CORRUPT, LATEST, SESSIONS, SessionId, Store};
 use crate::error::{self, Error};
 use crate::wire::fixing::Fixes;
 use crate::wire::stored::{
-    self, Completion, Damaged, Document, Latest, Request, Response, Review, Round, Seal, Session, Unread,
+    self, Completion, Damaged, Latest, Response, Review, Seal, Session, StoredDocument, StoredRequest, StoredRound,
+    UnreadDocument,
 };
 use std::time::Duration;
 
@@ -38,18 +39,18 @@ pub(super) fn round_name(round: u32) -> String {
 }
 
 /// Reads a document of the store.
-pub(super) fn document<T: Document>(folder: &Folder, name: &str) -> Result<T> {
+pub(super) fn document<T: StoredDocument>(folder: &StoreFolder, name: &str) -> Result<T> {
     understand(&folder.read(name, most(name))?, || folder.shown(name))
 }
 
-pub(super) fn understand<T: Document>(bytes: &[u8], shown: impl Fn() -> String) -> Result<T> {
+pub(super) fn understand<T: StoredDocument>(bytes: &[u8], shown: impl Fn() -> String) -> Result<T> {
     stored::read(bytes).map_err(|e| match e {
-        Unread::Future(version) => Trouble::Future(shown(), version),
-        Unread::Malformed(_) if bytes.is_empty() => Trouble::Damaged(shown(), "it is empty".to_owned()),
-        Unread::Malformed(_) if bytes.iter().all(|b| *b == 0) => {
+        UnreadDocument::Future(version) => Trouble::Future(shown(), version),
+        UnreadDocument::Malformed(_) if bytes.is_empty() => Trouble::Damaged(shown(), "it is empty".to_owned()),
+        UnreadDocument::Malformed(_) if bytes.iter().all(|b| *b == 0) => {
             Trouble::Damaged(shown(), "it contains only zeros".to_owned())
         }
-        Unread::Malformed(why) => Trouble::Damaged(shown(), why),
+        UnreadDocument::Malformed(why) => Trouble::Damaged(shown(), why),
     })
 }
 
@@ -62,7 +63,7 @@ pub(super) fn optional<T>(read: Result<T>) -> Result<Option<T>> {
 }
 
 /// Returns a document of a session. A missing one means that the session is damaged.
-pub(super) fn required<T>(read: Result<T>, folder: &Folder, name: &str) -> Result<T> {
+pub(super) fn required<T>(read: Result<T>, folder: &StoreFolder, name: &str) -> Result<T> {
     match read {
         Err(Trouble::Absent) => Err(Trouble::Damaged(folder.shown(name), "it is missing".to_owned())),
         read => read,
@@ -70,7 +71,7 @@ pub(super) fn required<T>(read: Result<T>, folder: &Folder, name: &str) -> Resul
 }
 
 /// Counts the rounds of a session, which are numbered from 1 without a gap.
-pub(super) fn rounds(session: &Folder) -> Result<u32> {
+pub(super) fn rounds(session: &StoreFolder) -> Result<u32> {
     let mut numbers: Vec<u32> = session.names()?.iter().filter_map(|n| round_number(n)).collect();
     numbers.sort_unstable();
     let count = u32::try_from(numbers.len()).unwrap_or(u32::MAX);
@@ -91,7 +92,7 @@ pub(super) fn round_number(name: &str) -> Option<u32> {
 }
 
 /// Reads the review of a round and checks that it belongs to this session and round.
-pub(super) fn review(folder: &Folder, id: SessionId, round: u32) -> Result<Review> {
+pub(super) fn review(folder: &StoreFolder, id: SessionId, round: u32) -> Result<Review> {
     let review: Review = required(document(folder, REVIEW), folder, REVIEW)?;
     if review.round != round {
         let why = format!("its round number is {}", review.round);
@@ -101,13 +102,13 @@ pub(super) fn review(folder: &Folder, id: SessionId, round: u32) -> Result<Revie
     Ok(review)
 }
 
-pub(super) fn request(folder: &Folder, id: SessionId) -> Result<Request> {
-    let request: Request = required(document(folder, REQUEST), folder, REQUEST)?;
+pub(super) fn request(folder: &StoreFolder, id: SessionId) -> Result<StoredRequest> {
+    let request: StoredRequest = required(document(folder, REQUEST), folder, REQUEST)?;
     speaks_of(&request.review_id, id, folder, REQUEST)?;
     Ok(request)
 }
 
-pub(super) fn completion(folder: &Folder, id: SessionId) -> Result<Option<Completion>> {
+pub(super) fn completion(folder: &StoreFolder, id: SessionId) -> Result<Option<Completion>> {
     let completion: Option<Completion> = optional(document(folder, COMPLETE))?;
     if let Some(completion) = &completion {
         speaks_of(&completion.review_id, id, folder, COMPLETE)?;
@@ -118,7 +119,7 @@ pub(super) fn completion(folder: &Folder, id: SessionId) -> Result<Option<Comple
     Ok(completion)
 }
 
-fn speaks_of(said: &str, id: SessionId, folder: &Folder, name: &str) -> Result<()> {
+fn speaks_of(said: &str, id: SessionId, folder: &StoreFolder, name: &str) -> Result<()> {
     if SessionId::parse(said) == Some(id) {
         return Ok(());
     }
@@ -137,7 +138,7 @@ pub(super) fn chain_end(completion: Option<&Completion>, last: &Seal, fixes: Opt
 }
 
 /// Reads the fixes of a session. No verdict depends on them, so an unreadable file counts as missing.
-pub(super) fn stored_fixes(folder: &Folder) -> Option<Fixes> {
+pub(super) fn stored_fixes(folder: &StoreFolder) -> Option<Fixes> {
     optional(document(folder, FIXES)).unwrap_or_default()
 }
 
@@ -158,20 +159,22 @@ impl Store {
     ///
     /// As [`Store::session`]; usage if there is no such round.
     pub fn change(&self, id: &SessionId, round: u32) -> error::Result<Vec<u8>> {
-        let read = || {
-            let session = self.sessions()?.folder(&id.to_string())?;
-            if round == 0 || round > rounds(&session)? {
-                self.still_this(*id, &session)?;
-                return Ok(None);
-            }
-            let folder = if round == 1 { session } else { session.folder(&round_name(round))? };
-            required(folder.read(CHANGE, most(CHANGE)), &folder, CHANGE).map(Some)
-        };
-        match read() {
+        match self.read_change(*id, round) {
             Ok(Some(bytes)) => Ok(bytes),
             Ok(None) => Err(no_round(id, round)),
             Err(t) => Err(self.unreadable(*id, t)),
         }
+    }
+
+    /// Reads the stored change of a round. Returns `None` if there is no such round.
+    fn read_change(&self, id: SessionId, round: u32) -> Result<Option<Vec<u8>>> {
+        let session = self.sessions()?.folder(&id.to_string())?;
+        if round == 0 || round > rounds(&session)? {
+            self.still_this(id, &session)?;
+            return Ok(None);
+        }
+        let folder = if round == 1 { session } else { session.folder(&round_name(round))? };
+        required(folder.read(CHANGE, most(CHANGE)), &folder, CHANGE).map(Some)
     }
 
     /// Returns the newest session, or `None` if there is none.
@@ -181,7 +184,7 @@ impl Store {
     /// Usage if the newest one is damaged, until it is removed or a newer one begins; incomplete if the store cannot be
     /// read.
     pub fn latest(&self) -> error::Result<Option<SessionId>> {
-        self.newest_sound().map_err(|t| t.error("the stored reviews cannot be listed"))?
+        self.newest_sound().map_err(not_listed)?
     }
 
     pub(super) fn load(&self, id: SessionId) -> Result<Session> {
@@ -193,7 +196,7 @@ impl Store {
 
     /// Checks that a folder that was read is still the session's. If not, it may have been removed in part during the
     /// read, and the result is invalid.
-    pub(super) fn still_this(&self, id: SessionId, folder: &Folder) -> Result<()> {
+    pub(super) fn still_this(&self, id: SessionId, folder: &StoreFolder) -> Result<()> {
         let now = self.sessions()?.look(&id.to_string())?;
         if now.which == folder.look_at_self()?.which { Ok(()) } else { Err(Trouble::Absent) }
     }
@@ -264,19 +267,7 @@ impl Store {
     pub(super) fn unreadable(&self, id: SessionId, trouble: Trouble) -> Error {
         let what = format!("review {id} cannot be read");
         match self.since(id, trouble) {
-            Trouble::Absent => {
-                let unknown = || {
-                    let error = Error::usage(format!("review {id} not found"));
-                    let removed = self.aside().map(|a| self.removed(&a)).unwrap_or_default();
-                    match removed.into_iter().find(|r| SessionId::parse(&r.review_id) == Some(id)) {
-                        Some(r) => error.hint(format!("it was damaged ({}), and removed on {}", r.why, r.timestamp)),
-                        None => error
-                            .hint_person("list stored reviews: claude-reviewer history")
-                            .hint_agent("call get_review_history for a list"),
-                    }
-                };
-                self.lies_aside(id, &format!("review {id}")).unwrap_or_else(unknown)
-            }
+            Trouble::Absent => self.lies_aside(id, &format!("review {id}")).unwrap_or_else(|| self.not_found(id)),
             damaged @ Trouble::Damaged(..) => {
                 let aside = self.put_aside(id);
                 let error = damaged.error(what);
@@ -286,6 +277,18 @@ impl Store {
                 }
             }
             t => t.error(what),
+        }
+    }
+
+    /// Returns the error about a session that does not exist, with the reason of its removal if it was damaged.
+    fn not_found(&self, id: SessionId) -> Error {
+        let error = Error::usage(format!("review {id} not found"));
+        let removed = self.aside().map(|a| self.removed(&a)).unwrap_or_default();
+        match removed.into_iter().find(|r| SessionId::parse(&r.review_id) == Some(id)) {
+            Some(r) => error.hint(format!("it was damaged ({}), and removed on {}", r.why, r.timestamp)),
+            None => error
+                .hint_person("list stored reviews: claude-reviewer history")
+                .hint_agent("call get_review_history for a list"),
         }
     }
 
@@ -307,8 +310,8 @@ impl Store {
         }
         let (sessions, corrupt) = (self.sessions().ok()?, self.root.make(CORRUPT).ok()?);
         let name = id.to_string();
-        let free = |n: &String| matches!(corrupt.look(n), Err(Trouble::Absent));
-        let aside = std::iter::once(name.clone()).chain((2..100).map(|n| format!("{name}.{n}"))).find(free)?;
+        let mut names = std::iter::once(name.clone()).chain((2..100).map(|n| format!("{name}.{n}")));
+        let aside = names.find(|n| matches!(corrupt.look(n), Err(Trouble::Absent)))?;
         sessions.rename(&name, &corrupt, &aside).ok()?;
         let _ = corrupt.sync().and_then(|()| self.root.folder(SESSIONS)?.sync());
         Some(format!("{CORRUPT}/{aside}"))
@@ -318,18 +321,18 @@ impl Store {
 /// Reads a session from its folder.
 ///
 /// The closing is read first: no round follows one, so the rounds that are listed later are those that it covers.
-pub(super) fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
+pub(super) fn load_from(folder: &StoreFolder, id: SessionId) -> Result<Session> {
     let completion = completion(folder, id)?;
     let request = request(folder, id)?;
     let count = rounds(folder)?;
-    let mut all: Vec<Round> = Vec::new();
+    let mut all: Vec<StoredRound> = Vec::new();
     for n in 1..=count {
         let name = round_name(n);
         let round = required(folder.folder(&name), folder, &name)?;
         // A response counts only if the following round exists: both are stored together.
         let response: Option<Response> = if n < count { optional(document(&round, RESPONSE))? } else { None };
         let seal = required(document(&round, SEAL), &round, SEAL)?;
-        all.push(Round { review: review(&round, id, n)?, response, seal });
+        all.push(StoredRound { review: review(&round, id, n)?, response, seal });
     }
     let Some(last) = all.last() else { return Err(Trouble::Absent) };
     let fixes = stored_fixes(folder);
@@ -347,6 +350,11 @@ pub(super) fn load_from(folder: &Folder, id: SessionId) -> Result<Session> {
         head,
         fixes,
     })
+}
+
+/// Returns the error for sessions that cannot be listed.
+pub(super) fn not_listed(trouble: Trouble) -> Error {
+    trouble.error("the stored reviews cannot be listed")
 }
 
 /// Returns the error for a round that a session does not have.

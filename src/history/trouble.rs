@@ -26,25 +26,32 @@ pub(super) type Result<T> = std::result::Result<T, Trouble>;
 impl Trouble {
     /// Converts it to an error. `what` is the operation that failed.
     pub(super) fn error(self, what: impl Into<String>) -> Error {
-        let error = |kind, cause: String| Error { kind, causes: vec![cause], ..Error::usage(what) };
+        let kind = match &self {
+            Self::Failed(..) | Self::Locked(_) => Kind::Incomplete,
+            Self::Absent | Self::Future(..) | Self::Damaged(..) | Self::Refused(..) => Kind::Usage,
+        };
+        let error = Error { kind, causes: vec![self.cause()], ..Error::usage(what) };
         match self {
-            Self::Absent => error(Kind::Usage, "there is nothing there".to_owned()),
+            Self::Absent | Self::Damaged(..) => error,
+            Self::Future(..) => error.hint("update claude-reviewer; the file stays unchanged"),
+            Self::Refused(name, _) => error.hint(format!("ls -la {name}")),
+            Self::Failed(act, e) => match hint(&act, &e) {
+                Some(Advice { person, agent }) => error.hint_person(person).hint_agent(agent.unwrap_or(person)),
+                None => error,
+            },
+            Self::Locked(_) => error.hint("wait until it is done, then try again"),
+        }
+    }
+
+    /// Returns the cause that an error has.
+    fn cause(&self) -> String {
+        match self {
+            Self::Absent => "there is nothing there".to_owned(),
             Self::Future(file, version) => {
-                let cause = format!("{file} was written by a newer claude-reviewer: its schema_version is {version}");
-                error(Kind::Usage, cause).hint("update claude-reviewer; the file stays unchanged")
+                format!("{file} was written by a newer claude-reviewer: its schema_version is {version}")
             }
-            Self::Damaged(file, why) => error(Kind::Usage, format!("{file} is damaged: {why}")),
-            Self::Refused(name, why) => error(Kind::Usage, format!("{name} {why}")).hint(format!("ls -la {name}")),
-            Self::Failed(what, e) => {
-                let hint = hint(&what, &e);
-                let error = error(Kind::Incomplete, format!("{what}: {e}"));
-                match hint {
-                    Some(Advice { person, agent }) => error.hint_person(person).hint_agent(agent.unwrap_or(person)),
-                    None => error,
-                }
-            }
-            Self::Locked(holder) => error(Kind::Incomplete, format!("{holder} holds the lock of the store"))
-                .hint("wait until it is done, then try again"),
+            Self::Damaged(file, why) => format!("{file} is damaged: {why}"),
+            Self::Refused(..) | Self::Failed(..) | Self::Locked(_) => self.line(),
         }
     }
 

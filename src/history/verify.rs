@@ -6,9 +6,9 @@
 
 use super::chain::{self, Covered};
 use super::damage::session_of;
-use super::disk::Folder;
+use super::disk::StoreFolder;
 use super::fixes::{self, FIXES};
-use super::link::{self, Break, Claim, Known};
+use super::link::{self, Break, KnownSession, SessionClaim};
 use super::read::{
     CHANGE, COMPLETE, REQUEST, RESPONSE, REVIEW, SEAL, document, most, round_name, round_number, understand,
 };
@@ -17,7 +17,7 @@ use super::{CORRUPT, LATEST, SessionId, Store};
 use crate::error;
 use crate::wire;
 use crate::wire::fixing::{FixLink, Fixes};
-use crate::wire::stored::{Completion, Document, Head, Request, Response, Review, Seal};
+use crate::wire::stored::{Completion, Head, Response, Review, Seal, StoredDocument, StoredRequest};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -29,7 +29,7 @@ pub struct Checked {
     /// End of the hash chain, if there is one.
     pub head: Option<String>,
     /// Differences from the stored state; empty if the seals show none.
-    pub edits: Vec<Edit>,
+    pub edits: Vec<Modification>,
     /// Files that no seal covers: from an interrupted run, or added by hand. They do not count as modifications.
     pub unsealed: Vec<String>,
     /// File that a newer version wrote and this one cannot check, and the reason.
@@ -39,15 +39,20 @@ pub struct Checked {
 }
 
 impl Checked {
+    /// Returns true if this version understands the whole session, and its seals show no modification.
+    fn is_sound(&self) -> bool {
+        self.edits.is_empty() && self.newer.is_none()
+    }
+
     /// Describes a missing session.
     fn gone(id: String, why: Option<String>, removed: Option<String>) -> Self {
-        let edits = why.into_iter().map(|why| Edit { round: None, file: String::new(), why }).collect();
+        let edits = why.into_iter().map(|why| Modification { round: None, file: String::new(), why }).collect();
         Self { id, rounds: 0, head: None, edits, unsealed: Vec::new(), newer: None, removed }
     }
 }
 
 /// A checked session, with its records of other sessions.
-struct Seen {
+struct CheckedSession {
     id: SessionId,
     checked: Checked,
     heads: Vec<String>,
@@ -56,7 +61,7 @@ struct Seen {
 
 /// A difference from the stored state.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
+pub struct Modification {
     /// `None` for the session as a whole, or its closing.
     pub round: Option<u32>,
     /// Path relative to the session, such as `round-1/review.json`; empty for the session as a whole.
@@ -87,17 +92,16 @@ impl Store {
     ///
     /// Usage if there is no such session; incomplete if the store cannot be read.
     pub fn verify(&self, id: Option<&SessionId>, noted: Option<&str>) -> error::Result<Vec<Checked>> {
-        let failed = |t: Trouble| t.error("the stored reviews cannot be checked");
         // Records are read before the sessions that they are about, because sessions only grow.
         let mut claims = self.claims_of_latest();
-        let mut ids = self.ids().map_err(failed)?;
+        let mut ids = self.ids().map_err(unchecked)?;
         ids.sort_unstable();
-        let Some(id) = id else { return self.all(claims, &ids, noted).map_err(failed) };
+        let Some(id) = id else { return self.all(claims, &ids, noted).map_err(unchecked) };
         claims.extend(self.claims_of_later(*id, &ids));
         match self.check(*id, noted) {
             Err(Trouble::Absent) => Err(self.unreadable(*id, Trouble::Absent)),
             seen => {
-                let mut seen = [seen.map_err(failed)?];
+                let mut seen = [seen.map_err(unchecked)?];
                 claims.retain(|c| c.id == *id);
                 let breaks = link::breaks(&claims, &known(&seen), &[], None);
                 mark(&mut seen, breaks);
@@ -106,7 +110,7 @@ impl Store {
         }
     }
 
-    fn all(&self, mut claims: Vec<Claim>, ids: &[SessionId], noted: Option<&str>) -> Result<Vec<Checked>> {
+    fn all(&self, mut claims: Vec<SessionClaim>, ids: &[SessionId], noted: Option<&str>) -> Result<Vec<Checked>> {
         let mut all = Vec::new();
         for id in ids {
             match self.check(*id, noted) {
@@ -116,8 +120,8 @@ impl Store {
             }
         }
         // Records of modified sessions are not trusted.
-        for s in all.iter().filter(|s| s.checked.edits.is_empty() && s.checked.newer.is_none()) {
-            claims.extend(Claim::all(&s.checked.id, &s.before));
+        for s in all.iter().filter(|s| s.checked.is_sound()) {
+            claims.extend(SessionClaim::all(&s.checked.id, &s.before));
         }
         let aside = self.aside()?;
         // Sessions that were removed or created meanwhile are not gaps.
@@ -143,37 +147,41 @@ impl Store {
     }
 
     /// Returns the records in `latest.json`, which the newest session wrote on this machine.
-    fn claims_of_latest(&self) -> Vec<Claim> {
+    fn claims_of_latest(&self) -> Vec<SessionClaim> {
         let Some(latest) = self.latest_document().filter(|_| !self.shared) else { return Vec::new() };
         let by = self.root.shown(LATEST);
         let newest = Head { review_id: latest.review_id, head: None };
-        Claim::all(&by, latest.since.iter().chain([&newest]))
+        SessionClaim::all(&by, latest.since.iter().chain([&newest]))
     }
 
     /// Returns the records about this session in later ones whose seals are valid.
-    fn claims_of_later(&self, id: SessionId, ids: &[SessionId]) -> Vec<Claim> {
+    fn claims_of_later(&self, id: SessionId, ids: &[SessionId]) -> Vec<SessionClaim> {
         let Ok(sessions) = self.sessions() else { return Vec::new() };
-        let claims = |later: SessionId| {
-            let folder = sessions.folder(&later.to_string()).ok()?;
-            let claims = Claim::all(&later.to_string(), &document::<Request>(&folder, REQUEST).ok()?.before);
-            let own: Vec<Claim> = claims.into_iter().filter(|c| c.id == id).collect();
-            // Checked last, because it is expensive.
-            let is_sound = || self.check(later, None).is_ok_and(|s| s.checked.edits.is_empty());
-            (!own.is_empty() && is_sound()).then_some(own)
-        };
-        ids.iter().filter(|later| **later > id).filter_map(|later| claims(*later)).flatten().collect()
+        let later = ids.iter().filter(|later| **later > id);
+        later.filter_map(|later| self.claims_of(*later, &sessions, id)).flatten().collect()
+    }
+
+    /// Returns the records about a session in a later one; `None` if it has none, or its seals are invalid.
+    fn claims_of(&self, later: SessionId, sessions: &StoreFolder, id: SessionId) -> Option<Vec<SessionClaim>> {
+        let folder = sessions.folder(&later.to_string()).ok()?;
+        let mut claims =
+            SessionClaim::all(&later.to_string(), &document::<StoredRequest>(&folder, REQUEST).ok()?.before);
+        claims.retain(|c| c.id == id);
+        // The seals are checked last, because that is expensive.
+        let counts = !claims.is_empty() && self.check(later, None).is_ok_and(|s| s.checked.edits.is_empty());
+        counts.then_some(claims)
     }
 
     /// Checks one session. Unreadable parts are modifications; an error means that the session does not exist, or a
     /// system error.
-    fn check(&self, id: SessionId, noted: Option<&str>) -> Result<Seen> {
-        let mut look = Look::of(id);
+    fn check(&self, id: SessionId, noted: Option<&str>) -> Result<CheckedSession> {
+        let mut look = SessionCheck::of(id);
         let mut rounds = 0;
         match self.sessions()?.folder(&id.to_string()) {
             Err(t @ (Trouble::Refused(..) | Trouble::Damaged(..))) => look.edit(None, "", t.line()),
             Err(t) => return Err(t),
             Ok(folder) => {
-                (look, rounds) = Look::whole(id, &folder)?;
+                (look, rounds) = SessionCheck::whole(id, &folder)?;
                 self.still_this(id, &folder)?;
             }
         }
@@ -186,24 +194,28 @@ impl Store {
         }
         let (unsealed, newer) = (look.unsealed, look.newer);
         let checked = Checked { id: id.to_string(), rounds, head, edits: look.edits, unsealed, newer, removed: None };
-        Ok(Seen { id, checked, heads: look.heads, before: look.before })
+        Ok(CheckedSession { id, checked, heads: look.heads, before: look.before })
     }
 }
 
-fn known(all: &[Seen]) -> Vec<Known<'_>> {
-    let sound = |c: &Checked| c.edits.is_empty() && c.newer.is_none();
-    all.iter().map(|s| Known { id: s.id, heads: &s.heads, sound: sound(&s.checked) }).collect()
+/// Returns the error of a check that could not be made.
+fn unchecked(trouble: Trouble) -> error::Error {
+    trouble.error("the stored reviews cannot be checked")
+}
+
+fn known(all: &[CheckedSession]) -> Vec<KnownSession<'_>> {
+    all.iter().map(|s| KnownSession { id: s.id, heads: &s.heads, sound: s.checked.is_sound() }).collect()
 }
 
 /// Marks the sessions with missing heads; returns the missing sessions, and the records of them.
-fn mark(all: &mut [Seen], breaks: Vec<Break>) -> Vec<(SessionId, String)> {
+fn mark(all: &mut [CheckedSession], breaks: Vec<Break>) -> Vec<(SessionId, String)> {
     let mut holes = Vec::new();
     let places: HashMap<SessionId, usize> = all.iter().enumerate().map(|(i, s)| (s.id, i)).collect();
     for b in breaks {
         match b {
             Break::Hole(id, why) => holes.push((id, why)),
             Break::Cut(id, why) => {
-                let edit = Edit { round: None, file: String::new(), why };
+                let edit = Modification { round: None, file: String::new(), why };
                 let cut = places.get(&id).and_then(|i| all.get_mut(*i));
                 cut.into_iter().for_each(|s| s.checked.edits.push(edit.clone()));
             }
@@ -213,11 +225,11 @@ fn mark(all: &mut [Seen], breaks: Vec<Break>) -> Vec<(SessionId, String)> {
 }
 
 /// The state of checking a session.
-struct Look {
+struct SessionCheck {
     id: SessionId,
     /// Heads in the seals.
     heads: Vec<String>,
-    edits: Vec<Edit>,
+    edits: Vec<Modification>,
     unsealed: Vec<String>,
     newer: Option<String>,
     /// Records of other sessions in its request.
@@ -231,7 +243,7 @@ struct Look {
 /// Reads of a session, at most, while its fixes or its closing change.
 const MOST_READS: u32 = 5;
 
-impl Look {
+impl SessionCheck {
     fn of(id: SessionId) -> Self {
         let (heads, edits, unsealed, links) = (Vec::new(), Vec::new(), Vec::new(), VecDeque::new());
         Self { id, heads, edits, unsealed, newer: None, before: Vec::new(), last_round: None, links }
@@ -241,7 +253,7 @@ impl Look {
     ///
     /// Rounds, links of fixes and closings continue each other, and a running `fix` adds links. So the parts are read
     /// between two equal reads of the fixes and the closing.
-    fn whole(id: SessionId, folder: &Folder) -> Result<(Self, u32)> {
+    fn whole(id: SessionId, folder: &StoreFolder) -> Result<(Self, u32)> {
         let mut reads = 1;
         loop {
             let mut look = Self::of(id);
@@ -316,11 +328,11 @@ impl Look {
     }
 
     fn edit(&mut self, round: Option<u32>, file: &str, why: impl Into<String>) {
-        self.edits.push(Edit { round, file: file.to_owned(), why: why.into() });
+        self.edits.push(Modification { round, file: file.to_owned(), why: why.into() });
     }
 
     /// Reads a file. Returns `None` if it is missing, or cannot be read, which is a modification.
-    fn bytes(&mut self, folder: &Folder, name: &str, round: Option<u32>, path: &str) -> Result<Option<Vec<u8>>> {
+    fn bytes(&mut self, folder: &StoreFolder, name: &str, round: Option<u32>, path: &str) -> Result<Option<Vec<u8>>> {
         match folder.read(name, most(name)) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(Trouble::Absent) => Ok(None),
@@ -333,17 +345,16 @@ impl Look {
     }
 
     /// Checks every round; returns their number.
-    fn rounds(&mut self, session: &Folder) -> Result<u32> {
+    fn rounds(&mut self, session: &StoreFolder) -> Result<u32> {
         let names = session.names()?;
         let count = names.iter().filter_map(|n| round_number(n)).max().unwrap_or(0);
-        let known = |n: &str| [REQUEST, CHANGE, COMPLETE, FIXES].contains(&n) || round_number(n).is_some();
-        let mut strange: Vec<_> = names.iter().filter(|n| !known(n)).collect();
+        let mut strange: Vec<_> = names.iter().filter(|n| !is_of_session(n)).collect();
         strange.sort_unstable();
         strange.iter().for_each(|n| self.edit(None, n, "not a part of a session"));
         if count == 0 {
             self.edit(None, "", "it has no round");
         }
-        let mut before: Option<Folder> = None;
+        let mut before: Option<StoreFolder> = None;
         // A name like `round-4000000000` is one gap, not four billion.
         let mut missing = (1..=count).filter(|n| !names.contains(&round_name(*n)));
         if let Some(missing) = missing.next() {
@@ -368,7 +379,6 @@ impl Look {
             if self.newer.is_some() {
                 return Ok(count);
             }
-            let known = |f: &str| [REVIEW, SEAL, RESPONSE].contains(&f) || (f == CHANGE && n > 1);
             let names = match round.names() {
                 Err(Trouble::Absent) => {
                     self.edit(Some(n), &name, "it is missing");
@@ -376,7 +386,7 @@ impl Look {
                 }
                 names => names?,
             };
-            let mut strange: Vec<_> = names.into_iter().filter(|f| !known(f)).collect();
+            let mut strange: Vec<_> = names.into_iter().filter(|f| !is_of_round(f, n)).collect();
             strange.sort_unstable();
             strange.iter().for_each(|f| self.edit(Some(n), &format!("{name}/{f}"), "not a part of a round"));
             if n == count && round.look(RESPONSE).is_ok() {
@@ -388,7 +398,13 @@ impl Look {
         Ok(count)
     }
 
-    fn round(&mut self, session: &Folder, before: Option<&Folder>, round: &Folder, n: u32) -> Result<()> {
+    fn round(
+        &mut self,
+        session: &StoreFolder,
+        before: Option<&StoreFolder>,
+        round: &StoreFolder,
+        n: u32,
+    ) -> Result<()> {
         let name = round_name(n);
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
         let mut required = Vec::new();
@@ -412,7 +428,9 @@ impl Look {
         let mut newer = Vec::new();
         for (path, bytes) in &files {
             let understood = match path.rsplit('/').next() {
-                Some(REQUEST) => self.understands::<Request>(bytes, |r| &r.review_id).map(|r| self.before = r.before),
+                Some(REQUEST) => {
+                    self.understands::<StoredRequest>(bytes, |r| &r.review_id).map(|r| self.before = r.before)
+                }
                 Some(REVIEW) => self.understands::<Review>(bytes, |r| &r.review_id).map(drop),
                 Some(RESPONSE) => self.understands::<Response>(bytes, |r| &r.review_id).map(drop),
                 _ => Ok(()),
@@ -430,7 +448,7 @@ impl Look {
         Ok(())
     }
 
-    fn understands<T: Document>(&self, bytes: &[u8], id: impl Fn(&T) -> &str) -> Result<T> {
+    fn understands<T: StoredDocument>(&self, bytes: &[u8], id: impl Fn(&T) -> &str) -> Result<T> {
         match understand::<T>(bytes, String::new) {
             Ok(document) if id(&document) == self.id.to_string() => Ok(document),
             Ok(_) => Err(Trouble::Damaged(String::new(), "it speaks of another review".to_owned())),
@@ -440,7 +458,7 @@ impl Look {
 
     fn seal(
         &mut self,
-        round: &Folder,
+        round: &StoreFolder,
         n: u32,
         files: &[(String, Vec<u8>)],
         newer: Option<&(String, String)>,
@@ -529,6 +547,16 @@ impl Look {
     }
 }
 
+/// Returns true for the name of a part of a session.
+fn is_of_session(name: &str) -> bool {
+    [REQUEST, CHANGE, COMPLETE, FIXES].contains(&name) || round_number(name).is_some()
+}
+
+/// Returns true for the name of a file of a round. The change of the first round is a part of the session.
+fn is_of_round(file: &str, round: u32) -> bool {
+    [REVIEW, SEAL, RESPONSE].contains(&file) || (file == CHANGE && round > 1)
+}
+
 /// Returns the reason of an error, without the name of the file.
 fn why(trouble: Trouble) -> String {
     match trouble {
@@ -539,7 +567,7 @@ fn why(trouble: Trouble) -> String {
 }
 
 /// Returns true if a document is formatted exactly as this program writes it, so that every byte is significant.
-fn is_as_written(document: &impl Document, bytes: &[u8]) -> bool {
+fn is_as_written(document: &impl StoredDocument, bytes: &[u8]) -> bool {
     let mut again = Vec::with_capacity(bytes.len());
     wire::write(document, &mut again).is_ok() && again == bytes
 }

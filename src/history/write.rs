@@ -1,7 +1,7 @@
 //! Stores sessions, rounds and closings, each atomically.
 
 use super::chain::{self, Covered};
-use super::disk::{Folder, Unsynced, settle};
+use super::disk::{StoreFolder, Unsynced, settle};
 use super::lock::Lock;
 use super::owed::{self, Owed, Told};
 use super::read::{CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name};
@@ -12,7 +12,8 @@ use crate::hex;
 use crate::review::{Record, Remote};
 use crate::wire;
 use crate::wire::stored::{
-    self, Completion, Document, Head, Latest, Request, Response, Review, STORED_VERSION, Session, State, Status,
+    self, Completion, Head, Latest, Response, Review, STORED_VERSION, Session, State, Status, StoredDocument,
+    StoredRequest,
 };
 use crate::wire::{Finding, Outcome, SourceKind, Verdict};
 use jiff::Timestamp;
@@ -50,13 +51,13 @@ pub struct Closing {
 
 /// A folder in `tmp/` that is removed on drop unless it was moved to its final path.
 struct Draft<'a> {
-    tmp: &'a Folder,
+    tmp: &'a StoreFolder,
     name: String,
-    folder: Folder,
+    folder: StoreFolder,
 }
 
 impl<'a> Draft<'a> {
-    fn new(tmp: &'a Folder) -> Result<Self> {
+    fn new(tmp: &'a StoreFolder) -> Result<Self> {
         let name = unique("new");
         Ok(Self { folder: tmp.make_new(&name)?, name, tmp })
     }
@@ -88,12 +89,17 @@ impl Store {
         &self,
         now: Timestamp,
         change: &Record,
-        write: &dyn Fn(&SessionId) -> (Request, Review),
+        write: &dyn Fn(&SessionId) -> (StoredRequest, Review),
     ) -> error::Result<Saved> {
         self.begin(now, change, write).map_err(|t| t.error("the review was not stored"))
     }
 
-    fn begin(&self, now: Timestamp, change: &Record, write: &dyn Fn(&SessionId) -> (Request, Review)) -> Result<Saved> {
+    fn begin(
+        &self,
+        now: Timestamp,
+        change: &Record,
+        write: &dyn Fn(&SessionId) -> (StoredRequest, Review),
+    ) -> Result<Saved> {
         let tmp = self.root.make(TMP)?;
         let draft = Draft::new(&tmp)?;
         let mut written = vec![put(&draft.folder, CHANGE, &change.text)?];
@@ -146,23 +152,29 @@ impl Store {
         response: Option<Response>,
         write: &dyn Fn(u32) -> Review,
     ) -> error::Result<Saved> {
-        let failed = |t: Trouble| match t {
-            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(*id, t),
-            t => t.error(format!("the review was not stored as a round of {id}")),
-        };
-        let tmp = self.root.make(TMP).map_err(failed)?;
-        let draft = Draft::new(&tmp).map_err(failed)?;
-        let written = put(&draft.folder, CHANGE, &change.text).map_err(failed)?;
-        settle(&[written]).map_err(failed)?;
-        let response = response.map(|r| text(&r)).transpose().map_err(failed)?;
-        let (lock, session) = self.locked(*id).map_err(failed)?;
+        let tmp = self.root.make(TMP).map_err(|t| self.not_appended(*id, t))?;
+        let draft = Draft::new(&tmp).map_err(|t| self.not_appended(*id, t))?;
+        let written = put(&draft.folder, CHANGE, &change.text).map_err(|t| self.not_appended(*id, t))?;
+        settle(&[written]).map_err(|t| self.not_appended(*id, t))?;
+        let response = response.map(|r| text(&r)).transpose().map_err(|t| self.not_appended(*id, t))?;
+        let (lock, session) = self.locked(*id).map_err(|t| self.not_appended(*id, t))?;
         open_for_more(&session)?;
         last_is(after, &session, &self.remotes)?;
-        let saved = self.add_round(*id, &session, &draft, change, response.as_deref(), write).map_err(failed)?;
+        let saved = self
+            .add_round(*id, &session, &draft, change, response.as_deref(), write)
+            .map_err(|t| self.not_appended(*id, t))?;
         self.note(*id, &saved.head);
         drop(lock);
         prune::sweep(&tmp, now);
         Ok(saved)
+    }
+
+    /// Returns the error for a round that was not stored.
+    fn not_appended(&self, id: SessionId, trouble: Trouble) -> Error {
+        match trouble {
+            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(id, trouble),
+            trouble => trouble.error(format!("the review was not stored as a round of {id}")),
+        }
     }
 
     /// Takes the lock and reads a session. Releases the lock if that fails, because moving a damaged session takes it
@@ -228,16 +240,12 @@ impl Store {
     /// Usage if there is no such session, or it is to be approved although findings block or its last round is
     /// incomplete, unless `force` is set: then the record says so.
     pub fn complete(&self, id: &SessionId, closing: Closing, force: bool) -> error::Result<Session> {
-        let failed = |t: Trouble| match t {
-            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(*id, t),
-            t => t.error(format!("review {id} was not closed")),
-        };
         // A modified session must not be approved. If it cannot be read, loading it reports the error.
         let edited = match closing.status {
             Status::Approved => self.edited(id).ok().flatten(),
             _ => None,
         };
-        let (lock, session) = self.locked(*id).map_err(failed)?;
+        let (lock, session) = self.locked(*id).map_err(|t| self.not_closed(*id, t))?;
         let Some(last) = session.rounds.last() else { return Ok(session) };
         let told: Vec<Told<'_>> = session.rounds.iter().map(|r| told(&r.review)).collect();
         let owed = owed::owed(&told);
@@ -253,7 +261,7 @@ impl Store {
             .is_some_and(|e| e.status == closing.status && (closing.notes.is_none() || e.notes == closing.notes))
         {
             drop(lock);
-            return self.load(*id).map_err(failed);
+            return self.load(*id).map_err(|t| self.not_closed(*id, t));
         }
         let mut entry = stored::Closing {
             status: closing.status,
@@ -271,10 +279,18 @@ impl Store {
         let head = entry.seal.clone();
         entries.push(entry);
         let completion = Completion { schema_version: STORED_VERSION, review_id: id.to_string(), entries };
-        self.close(*id, &completion).map_err(failed)?;
+        self.close(*id, &completion).map_err(|t| self.not_closed(*id, t))?;
         self.note(*id, &head);
         drop(lock);
-        self.load(*id).map_err(failed)
+        self.load(*id).map_err(|t| self.not_closed(*id, t))
+    }
+
+    /// Returns the error for a session that was not closed.
+    fn not_closed(&self, id: SessionId, trouble: Trouble) -> Error {
+        match trouble {
+            Trouble::Absent | Trouble::Damaged(..) | Trouble::Future(..) => self.unreadable(id, trouble),
+            trouble => trouble.error(format!("review {id} was not closed")),
+        }
     }
 
     fn close(&self, id: SessionId, completion: &Completion) -> Result<()> {
@@ -293,20 +309,22 @@ impl Store {
 
     /// Records in `latest.json` that a session has a new head, for the request of the next session. Ignores errors.
     pub(super) fn note(&self, id: SessionId, head: &str) {
-        let noted = || {
-            let mut latest = self.latest_document()?;
-            // In git, sessions come and go with branches. And a file that does not point to the newest session must not
-            // appear current.
-            if self.shared || self.newest().ok()? != SessionId::parse(&latest.review_id) {
-                return None;
-            }
-            let review_id = id.to_string();
-            latest.since.retain(|h| h.review_id != review_id);
-            latest.since.insert(0, Head { review_id, head: Some(head.to_owned()) });
-            latest.since.truncate(MOST_HEADS);
-            self.exchange(&self.root, LATEST, &text(&latest).ok()?, Wait::ForNothing).ok()
-        };
-        noted();
+        let _ = self.try_note(id, head);
+    }
+
+    /// Records a new head for [`Self::note`]. Returns `None` if it is not recorded.
+    fn try_note(&self, id: SessionId, head: &str) -> Option<()> {
+        let mut latest = self.latest_document()?;
+        // In git, sessions come and go with branches. And a file that does not point to the newest session must not
+        // appear current.
+        if self.shared || self.newest().ok()? != SessionId::parse(&latest.review_id) {
+            return None;
+        }
+        let review_id = id.to_string();
+        latest.since.retain(|h| h.review_id != review_id);
+        latest.since.insert(0, Head { review_id, head: Some(head.to_owned()) });
+        latest.since.truncate(MOST_HEADS);
+        self.exchange(&self.root, LATEST, &text(&latest).ok()?, Wait::ForNothing).ok()
     }
 
     /// Returns the name of the next session: of today, or of the newest session's day if the clock went back.
@@ -339,12 +357,12 @@ impl Store {
         self.replace_in(&self.root, name, bytes)
     }
 
-    pub(super) fn replace_in(&self, folder: &Folder, name: &str, bytes: &[u8]) -> Result<()> {
+    pub(super) fn replace_in(&self, folder: &StoreFolder, name: &str, bytes: &[u8]) -> Result<()> {
         self.exchange(folder, name, bytes, Wait::ForTheDisk)?;
         folder.sync()
     }
 
-    fn exchange(&self, folder: &Folder, name: &str, bytes: &[u8], wait: Wait) -> Result<()> {
+    fn exchange(&self, folder: &StoreFolder, name: &str, bytes: &[u8], wait: Wait) -> Result<()> {
         let tmp = self.root.make(TMP)?;
         let new = unique("file");
         let put = put(&tmp, &new, bytes);
@@ -479,7 +497,7 @@ fn emptied(session: &Session, last: &Review) -> bool {
 
 /// Writes the review and the seal of a round, and returns the head. `written` collects the files to sync.
 fn put_round(
-    folder: &Folder,
+    folder: &StoreFolder,
     previous: Option<&str>,
     covered: &[(String, &[u8])],
     review: &Review,
@@ -497,7 +515,7 @@ fn put_round(
 }
 
 /// Renames a draft to its final path. Reverts the rename if the sync fails.
-fn place(draft: &Draft<'_>, to: &Folder, name: &str) -> Result<()> {
+fn place(draft: &Draft<'_>, to: &StoreFolder, name: &str) -> Result<()> {
     draft.tmp.rename(&draft.name, to, name)?;
     let synced = to.sync();
     if synced.is_err() {
@@ -507,7 +525,7 @@ fn place(draft: &Draft<'_>, to: &Folder, name: &str) -> Result<()> {
 }
 
 /// Writes a file of a session. Fails if it exceeds the size limit for reading.
-fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<Unsynced> {
+fn put(folder: &StoreFolder, name: &str, bytes: &[u8]) -> Result<Unsynced> {
     if bytes.len() as u64 > most(name) {
         let why = format!("would be larger than {} bytes", most(name));
         return Err(Trouble::Refused(folder.shown(name), why));
@@ -515,7 +533,7 @@ fn put(folder: &Folder, name: &str, bytes: &[u8]) -> Result<Unsynced> {
     folder.write(name, bytes)
 }
 
-pub(super) fn text(document: &impl Document) -> Result<Vec<u8>> {
+pub(super) fn text(document: &impl StoredDocument) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     wire::write(document, &mut bytes).map_err(|e| Trouble::Failed("cannot write a document".to_owned(), e))?;
     Ok(bytes)

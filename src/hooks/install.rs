@@ -6,7 +6,7 @@
 
 use super::{Hook, shim};
 use crate::error::{Error, Result};
-use crate::git::{HooksDir, Scope};
+use crate::git::{ConfigScope, HooksDir};
 use std::fs;
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const OWN_HOOKS: &str =
 
 /// The folders that an installation needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct HookPlace {
     /// The folder in which git searches hooks, and the configuration that sets it.
     pub hooks: HooksDir,
     /// The top of the worktree.
@@ -28,7 +28,7 @@ pub struct Place {
 
 /// The result for one hook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum HookOutcome {
     /// A new shim was written.
     Installed { hook: PathBuf, kept: Option<PathBuf> },
     /// A shim was replaced: an older one, or one for another path of the binary.
@@ -43,7 +43,7 @@ pub enum Outcome {
 
 /// The content of the path of a hook.
 #[derive(Debug, PartialEq, Eq)]
-enum Found {
+enum HookFile {
     Nothing,
     Shim(u32),
     /// A hook of another origin; its text, or empty if it could not be read.
@@ -52,7 +52,7 @@ enum Found {
 
 /// A hook that can be installed, after all checks.
 #[derive(Debug)]
-struct Step {
+struct InstallStep {
     path: PathBuf,
     /// New name of an existing hook.
     keep_as: Option<PathBuf>,
@@ -76,7 +76,7 @@ enum Was {
 /// # Errors
 /// The folder is shared with other repositories; a hook manager owns the hooks; a hook cannot be chained; the folder
 /// is not writable.
-pub fn install(place: &Place, hooks: &[Hook], program: &Path) -> Result<Vec<Outcome>> {
+pub fn install(place: &HookPlace, hooks: &[Hook], program: &Path) -> Result<Vec<HookOutcome>> {
     refuse_shared(place)?;
     let in_worktree = !resolved(&place.hooks.path).starts_with(resolved(&place.common));
     let program = if in_worktree { Vec::new() } else { sh_path(program) };
@@ -93,7 +93,7 @@ pub fn install(place: &Place, hooks: &[Hook], program: &Path) -> Result<Vec<Outc
 ///
 /// # Errors
 /// A hook cannot be read, removed or renamed.
-pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
+pub fn uninstall(place: &HookPlace, hooks: &[Hook]) -> Result<Vec<HookOutcome>> {
     let own = place.common.join("hooks");
     let mut dirs = vec![&own];
     if !same(&own, &place.hooks.path) && refuse_shared(place).is_ok() {
@@ -106,7 +106,7 @@ pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
             gone.extend(remove(dir, hook)?);
         }
         if gone.is_empty() {
-            gone.push(Outcome::Absent { hook: place.hooks.path.join(hook.name()) });
+            gone.push(HookOutcome::Absent { hook: place.hooks.path.join(hook.name()) });
         }
         outcomes.append(&mut gone);
     }
@@ -116,32 +116,34 @@ pub fn uninstall(place: &Place, hooks: &[Hook]) -> Result<Vec<Outcome>> {
 /// Returns true if a folder has the shim of a hook, also if pre-commit runs it.
 pub fn is_installed(dir: &Path, hook: Hook) -> bool {
     let path = below_pre_commit(dir, hook).ok().flatten().unwrap_or_else(|| dir.join(hook.name()));
-    matches!(look(&path), Ok(Found::Shim(_)))
+    matches!(look(&path), Ok(HookFile::Shim(_)))
 }
 
 /// Rejects a folder that other repositories use too.
-fn refuse_shared(place: &Place) -> Result<()> {
+fn refuse_shared(place: &HookPlace) -> Result<()> {
     let dir = place.hooks.path.display();
-    let advice = |e: Error| {
-        e.hint(format!("use separate hooks for this repository: {OWN_HOOKS}"))
-            .hint("or add this line to the shared hook: claude-reviewer review --hook pre-commit")
-    };
     match place.hooks.configured {
-        Some(Scope::System | Scope::Global) => {
-            Err(advice(Error::usage(format!("core.hooksPath is {dir} for every repository of this user or machine"))))
-        }
-        Some(Scope::Command) => Err(Error::usage(format!("core.hooksPath is {dir} for this command only"))
+        Some(ConfigScope::System | ConfigScope::Global) => Err(with_advice(Error::usage(format!(
+            "core.hooksPath is {dir} for every repository of this user or machine"
+        )))),
+        Some(ConfigScope::Command) => Err(Error::usage(format!("core.hooksPath is {dir} for this command only"))
             .hint("run install-hooks without GIT_CONFIG_* in the environment")),
         _ if !place.hooks.inside => {
-            Err(advice(Error::usage(format!("the hooks folder {dir} is outside of this repository"))))
+            Err(with_advice(Error::usage(format!("the hooks folder {dir} is outside of this repository"))))
         }
-        None | Some(Scope::Local | Scope::Worktree) => Ok(()),
+        None | Some(ConfigScope::Local | ConfigScope::Worktree) => Ok(()),
     }
+}
+
+/// Adds the ways to review in spite of a shared folder of hooks.
+fn with_advice(e: Error) -> Error {
+    e.hint(format!("use separate hooks for this repository: {OWN_HOOKS}"))
+        .hint("or add this line to the shared hook: claude-reviewer review --hook pre-commit")
 }
 
 /// Decides how to install a hook, without changing anything. `hooks` lists all requested ones, for the hint of an
 /// error.
-fn plan(place: &Place, hook: Hook, hooks: &[Hook], text: &[u8]) -> Result<Step> {
+fn plan(place: &HookPlace, hook: Hook, hooks: &[Hook], text: &[u8]) -> Result<InstallStep> {
     refuse_husky(place, hooks)?;
     let path = below_pre_commit(&place.hooks.path, hook)?.unwrap_or_else(|| place.hooks.path.join(hook.name()));
     let chained = suffixed(&path, shim::CHAINED);
@@ -149,34 +151,34 @@ fn plan(place: &Place, hook: Hook, hooks: &[Hook], text: &[u8]) -> Result<Step> 
     let found = look(&path)?;
     refuse_lefthook(place, hooks, &found)?;
     match found {
-        Found::Nothing => Ok(Step { path, keep_as: None, kept, was: Was::New }),
-        Found::Shim(version) if version > shim::VERSION => {
+        HookFile::Nothing => Ok(InstallStep { path, keep_as: None, kept, was: Was::New }),
+        HookFile::Shim(version) if version > shim::VERSION => {
             Err(Error::usage(format!("{} was made by a newer claude-reviewer (hook version {version})", path.display()))
                 .hint("update this claude-reviewer, or remove the hook with the newer one: claude-reviewer install-hooks --uninstall"))
         }
-        Found::Shim(_) => {
+        HookFile::Shim(_) => {
             let current = fs::read(&path).is_ok_and(|t| t == text) && is_executable(&path);
-            Ok(Step { path, keep_as: None, kept, was: if current { Was::Same } else { Was::Old } })
+            Ok(InstallStep { path, keep_as: None, kept, was: if current { Was::Same } else { Was::Old } })
         }
-        Found::Other(_) if kept.is_some() => {
+        HookFile::Other(_) if kept.is_some() => {
             Err(Error::usage(format!("both {} and {} contain a hook of another tool", path.display(), chained.display()))
                 .hint("keep the one that counts under the first name and delete the other"))
         }
-        Found::Other(was) => {
+        HookFile::Other(was) => {
             if names_itself(&was) {
                 return Err(Error::usage(format!("{} asks for its own name, so it cannot run under another one", path.display()))
                     .hint(format!("add this line to it instead: {}", line(hook))));
             }
-            Ok(Step { path, keep_as: Some(chained), kept: None, was: Was::New })
+            Ok(InstallStep { path, keep_as: Some(chained), kept: None, was: Was::New })
         }
     }
 }
 
 /// Performs a step: the shim is written completely to a temporary file before anything is renamed.
-fn apply(step: Step, text: &[u8]) -> Result<Outcome> {
-    let Step { path, keep_as, kept, was } = step;
+fn apply(step: InstallStep, text: &[u8]) -> Result<HookOutcome> {
+    let InstallStep { path, keep_as, kept, was } = step;
     if was == Was::Same {
-        return Ok(Outcome::Current { hook: path });
+        return Ok(HookOutcome::Current { hook: path });
     }
     let dir = path.parent().unwrap_or(Path::new("."));
     let mut file = tempfile::Builder::new()
@@ -198,34 +200,34 @@ fn apply(step: Step, text: &[u8]) -> Result<Outcome> {
         return Err(failed("written", &path, &e.error));
     }
     Ok(match was {
-        Was::Old => Outcome::Replaced { hook: path },
-        Was::New | Was::Same => Outcome::Installed { hook: path, kept: keep_as.or(kept) },
+        Was::Old => HookOutcome::Replaced { hook: path },
+        Was::New | Was::Same => HookOutcome::Installed { hook: path, kept: keep_as.or(kept) },
     })
 }
 
 /// Removes a hook's shim from one folder; `None` if there is none.
-fn remove(dir: &Path, hook: Hook) -> Result<Option<Outcome>> {
+fn remove(dir: &Path, hook: Hook) -> Result<Option<HookOutcome>> {
     let path = below_pre_commit(dir, hook)?.unwrap_or_else(|| dir.join(hook.name()));
-    if !matches!(look(&path)?, Found::Shim(_)) {
+    if !matches!(look(&path)?, HookFile::Shim(_)) {
         return Ok(None);
     }
     let chained = suffixed(&path, shim::CHAINED);
     let restored = exists(&chained);
     let done = if restored { fs::rename(&chained, &path) } else { fs::remove_file(&path) };
     done.map_err(|e| failed("removed", &path, &e))?;
-    Ok(Some(Outcome::Removed { hook: path, restored }))
+    Ok(Some(HookOutcome::Removed { hook: path, restored }))
 }
 
 /// Returns the path of the shim after a later `pre-commit install`, which renames an existing hook to `<hook>.legacy`
 /// and runs it first.
 fn below_pre_commit(dir: &Path, hook: Hook) -> Result<Option<PathBuf>> {
     let (top, legacy) = (dir.join(hook.name()), dir.join(format!("{}.legacy", hook.name())));
-    let below = matches!(look(&legacy)?, Found::Shim(_)) && matches!(look(&top)?, Found::Other(_));
+    let below = matches!(look(&legacy)?, HookFile::Shim(_)) && matches!(look(&top)?, HookFile::Other(_));
     Ok(below.then_some(legacy))
 }
 
 /// Rejects a folder of husky, which husky generates again at every `npm install`.
-fn refuse_husky(place: &Place, hooks: &[Hook]) -> Result<()> {
+fn refuse_husky(place: &HookPlace, hooks: &[Hook]) -> Result<()> {
     let (dir, usual) = (&place.hooks.path, place.worktree.join(".husky"));
     let folder = if dir.ends_with("_") && exists(&dir.join("h")) {
         dir.parent().unwrap_or(dir)
@@ -238,10 +240,11 @@ fn refuse_husky(place: &Place, hooks: &[Hook]) -> Result<()> {
         return Ok(());
     };
     let folder = folder.strip_prefix(&place.worktree).unwrap_or(folder);
-    let advice =
-        |hook: &Hook| format!("let husky run it: echo '{}' >> {}", line(*hook), folder.join(hook.name()).display());
+    let advice = hooks
+        .iter()
+        .map(|hook| format!("let husky run it: echo '{}' >> {}", line(*hook), folder.join(hook.name()).display()));
     let error = Error::usage("husky runs the hooks of this repository, and would overwrite others");
-    let error = hooks.iter().map(advice).fold(error, Error::hint);
+    let error = advice.fold(error, Error::hint);
     Err(match place.hooks.configured {
         None => error.hint(format!("or keep husky out of this clone: {OWN_HOOKS}")),
         Some(_) => error,
@@ -249,8 +252,8 @@ fn refuse_husky(place: &Place, hooks: &[Hook]) -> Result<()> {
 }
 
 /// Rejects a hook of lefthook, which lefthook writes again whenever its configuration changes.
-fn refuse_lefthook(place: &Place, hooks: &[Hook], found: &Found) -> Result<()> {
-    let by_lefthook = matches!(found, Found::Other(text) if contains(text, b"lefthook"));
+fn refuse_lefthook(place: &HookPlace, hooks: &[Hook], found: &HookFile) -> Result<()> {
+    let by_lefthook = matches!(found, HookFile::Other(text) if contains(text, b"lefthook"));
     let configuration = ["lefthook", ".lefthook", ".config/lefthook"]
         .iter()
         .flat_map(|stem| ["yml", "yaml", "toml", "json", "jsonc"].map(|ext| format!("{stem}.{ext}")))
@@ -301,24 +304,23 @@ fn line(hook: Hook) -> String {
 /// Returns true if a hook reads its own file name, as dispatchers for several hooks do.
 fn names_itself(text: &[u8]) -> bool {
     text.split(|&b| b == b'\n').any(|l| {
-        let mentions = |what: &[u8]| contains(l, what);
         let own_path = [&b"$0"[..], b"${0}", b"argv[0]", b"__FILE__", b"__file__", b"PROGRAM_NAME"];
         !l.trim_ascii_start().starts_with(b"#")
-            && (mentions(b"${0##*/}") || mentions(b"basename") && own_path.iter().any(|p| mentions(p)))
+            && (contains(l, b"${0##*/}") || contains(l, b"basename") && own_path.iter().any(|p| contains(l, p)))
     })
 }
 
-fn look(path: &Path) -> Result<Found> {
+fn look(path: &Path) -> Result<HookFile> {
     match fs::symlink_metadata(path) {
-        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Found::Nothing),
+        Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(HookFile::Nothing),
         Err(e) => return Err(failed("read", path, &e)),
         Ok(m) if m.is_dir() => return Err(Error::usage(format!("{} is a folder, not a hook", path.display()))),
         // A link may lead anywhere, so it is kept as a link.
-        Ok(m) if !m.is_file() || m.len() > 1 << 20 => return Ok(Found::Other(Vec::new())),
+        Ok(m) if !m.is_file() || m.len() > 1 << 20 => return Ok(HookFile::Other(Vec::new())),
         Ok(_) => {}
     }
     let text = fs::read(path).map_err(|e| failed("read", path, &e))?;
-    Ok(shim::version(&text).map_or(Found::Other(text), Found::Shim))
+    Ok(shim::version(&text).map_or(HookFile::Other(text), HookFile::Shim))
 }
 
 /// Returns true if an entry exists, even a dangling link.
@@ -411,13 +413,13 @@ mod tests {
             self.temp.path().join("repo")
         }
 
-        fn place(&self, dir: &str, configured: Option<Scope>) -> Place {
+        fn place(&self, dir: &str, configured: Option<ConfigScope>) -> HookPlace {
             let worktree = self.worktree();
             let hooks = HooksDir { path: worktree.join(dir), configured, inside: true };
-            Place { hooks, common: worktree.join(".git"), worktree }
+            HookPlace { hooks, common: worktree.join(".git"), worktree }
         }
 
-        fn default(&self) -> Place {
+        fn default(&self) -> HookPlace {
             self.place(".git/hooks", None)
         }
 
@@ -436,11 +438,11 @@ mod tests {
         }
     }
 
-    fn add(place: &Place) -> Result<Vec<Outcome>> {
+    fn add(place: &HookPlace) -> Result<Vec<HookOutcome>> {
         install(place, &[Hook::PreCommit], Path::new("/opt/claude-reviewer"))
     }
 
-    fn take(place: &Place) -> Vec<Outcome> {
+    fn take(place: &HookPlace) -> Vec<HookOutcome> {
         uninstall(place, &[Hook::PreCommit]).unwrap()
     }
 
@@ -448,12 +450,12 @@ mod tests {
     fn hok_01_installing_twice_changes_nothing() {
         let ground = Ground::new();
         let hook = ground.worktree().join(".git/hooks/pre-commit");
-        assert_eq!(add(&ground.default()).unwrap(), [Outcome::Installed { hook: hook.clone(), kept: None }]);
+        assert_eq!(add(&ground.default()).unwrap(), [HookOutcome::Installed { hook: hook.clone(), kept: None }]);
         assert!(is_executable(&hook));
-        assert_eq!(add(&ground.default()).unwrap(), [Outcome::Current { hook: hook.clone() }]);
-        assert_eq!(take(&ground.default()), [Outcome::Removed { hook: hook.clone(), restored: false }]);
+        assert_eq!(add(&ground.default()).unwrap(), [HookOutcome::Current { hook: hook.clone() }]);
+        assert_eq!(take(&ground.default()), [HookOutcome::Removed { hook: hook.clone(), restored: false }]);
         assert_eq!(ground.list(".git/hooks"), [""; 0]);
-        assert_eq!(take(&ground.default()), [Outcome::Absent { hook }]);
+        assert_eq!(take(&ground.default()), [HookOutcome::Absent { hook }]);
     }
 
     #[test]
@@ -461,9 +463,9 @@ mod tests {
         let ground = Ground::new();
         let hook = ground.write(".git/hooks/pre-commit", "#!/bin/sh\n# claude-reviewer hook 0: old\nexit 1\n");
         ground.write(".git/hooks/pre-commit.chained", "theirs");
-        assert_eq!(add(&ground.default()).unwrap(), [Outcome::Replaced { hook: hook.clone() }]);
+        assert_eq!(add(&ground.default()).unwrap(), [HookOutcome::Replaced { hook: hook.clone() }]);
         assert_eq!(shim::version(&fs::read(&hook).unwrap()), Some(shim::VERSION));
-        assert_eq!(take(&ground.default()), [Outcome::Removed { hook: hook.clone(), restored: true }]);
+        assert_eq!(take(&ground.default()), [HookOutcome::Removed { hook: hook.clone(), restored: true }]);
         assert_eq!(fs::read_to_string(hook).unwrap(), "theirs");
     }
 
@@ -501,7 +503,7 @@ mod tests {
         ground.write(".git/hooks/pre-commit.chained", "theirs");
         let hook = ground.worktree().join(".git/hooks/pre-commit");
         let kept = Some(suffixed(&hook, shim::CHAINED));
-        assert_eq!(add(&ground.default()).unwrap(), [Outcome::Installed { hook: hook.clone(), kept }]);
+        assert_eq!(add(&ground.default()).unwrap(), [HookOutcome::Installed { hook: hook.clone(), kept }]);
         take(&ground.default());
         assert_eq!(fs::read_to_string(hook).unwrap(), "theirs");
     }
@@ -538,11 +540,11 @@ mod tests {
     #[test]
     fn hok_01_a_path_that_others_share_is_refused() {
         let ground = Ground::new();
-        for scope in [Scope::System, Scope::Global, Scope::Command] {
+        for scope in [ConfigScope::System, ConfigScope::Global, ConfigScope::Command] {
             let error = add(&ground.place(".git/hooks", Some(scope))).unwrap_err();
             assert!(error.message.starts_with("core.hooksPath is "), "{error}");
         }
-        let mut outside = ground.place("../hooks", Some(Scope::Local));
+        let mut outside = ground.place("../hooks", Some(ConfigScope::Local));
         outside.hooks.inside = false;
         assert!(add(&outside).unwrap_err().message.contains("outside of this repository"));
         assert!(!outside.hooks.path.exists());
@@ -551,7 +553,7 @@ mod tests {
     #[test]
     fn hok_01_a_shim_in_the_worktree_names_no_path_of_this_machine() {
         let ground = Ground::new();
-        let place = ground.place(".githooks", Some(Scope::Local));
+        let place = ground.place(".githooks", Some(ConfigScope::Local));
         add(&place).unwrap();
         let shared = fs::read_to_string(place.hooks.path.join("pre-commit")).unwrap();
         assert!(shared.contains("\nbin=''\n"), "{shared}");
@@ -564,7 +566,7 @@ mod tests {
     fn hok_01_husky_is_told_how_to_run_the_review() {
         let ground = Ground::new();
         ground.write(".husky/_/h", "generated");
-        let error = add(&ground.place(".husky/_", Some(Scope::Local))).unwrap_err();
+        let error = add(&ground.place(".husky/_", Some(ConfigScope::Local))).unwrap_err();
         assert_eq!(
             error.hints,
             ["let husky run it: echo 'claude-reviewer review --hook pre-commit' >> .husky/pre-commit"]
@@ -574,7 +576,7 @@ mod tests {
         let error = add(&ground.default()).unwrap_err();
         assert!(error.hints[0].ends_with(">> .husky/pre-commit"), "{:?}", error.hints);
         assert!(error.hints[1].contains("git config --local core.hooksPath"), "{:?}", error.hints);
-        assert!(add(&ground.place(".git/hooks", Some(Scope::Local))).is_ok());
+        assert!(add(&ground.place(".git/hooks", Some(ConfigScope::Local))).is_ok());
     }
 
     #[test]
@@ -610,8 +612,8 @@ mod tests {
         fs::rename(ground.worktree().join(top), ground.worktree().join(legacy)).unwrap();
         ground.write(top, "pre-commit's own");
         let hook = ground.worktree().join(legacy);
-        assert_eq!(add(&ground.default()).unwrap(), [Outcome::Current { hook: hook.clone() }]);
-        assert_eq!(take(&ground.default()), [Outcome::Removed { hook, restored: false }]);
+        assert_eq!(add(&ground.default()).unwrap(), [HookOutcome::Current { hook: hook.clone() }]);
+        assert_eq!(take(&ground.default()), [HookOutcome::Removed { hook, restored: false }]);
         assert_eq!(ground.list(".git/hooks"), ["pre-commit"]);
     }
 
@@ -621,7 +623,7 @@ mod tests {
         add(&ground.default()).unwrap();
         ground.write(".husky/_/h", "generated");
         let hook = ground.worktree().join(".git/hooks/pre-commit");
-        let moved = ground.place(".husky/_", Some(Scope::Local));
-        assert_eq!(take(&moved), [Outcome::Removed { hook, restored: false }]);
+        let moved = ground.place(".husky/_", Some(ConfigScope::Local));
+        assert_eq!(take(&moved), [HookOutcome::Removed { hook, restored: false }]);
     }
 }

@@ -82,16 +82,16 @@ impl Key {
 
 /// The source of a key.
 #[derive(Debug)]
-pub enum Source {
+pub enum KeySource {
     /// The server needs no key.
     Keyless,
     Known(Key),
-    Command(Box<Command>),
+    Command(Box<KeyCommand>),
 }
 
 /// A command that prints the key; it runs once, when the key is needed.
 #[derive(Debug)]
-pub struct Command {
+pub struct KeyCommand {
     setting: &'static str,
     line: String,
     shell: PathBuf,
@@ -100,7 +100,7 @@ pub struct Command {
     key: OnceCell<Key>,
 }
 
-impl Source {
+impl KeySource {
     /// Returns a source that runs a command and reads the key from its output. `setting` is its key in the policy.
     ///
     /// The command gets the operator's environment without the `GIT_*` variables of hooks. It runs in the home folder,
@@ -117,7 +117,7 @@ impl Source {
         let home = env.os("HOME").map(PathBuf::from).filter(|h| h.is_absolute() && h.is_dir());
         let dir = home.unwrap_or_else(|| PathBuf::from("/"));
         let line = line.to_owned();
-        Ok(Self::Command(Box::new(Command { setting, line, shell, env: env_of, dir, key: OnceCell::new() })))
+        Ok(Self::Command(Box::new(KeyCommand { setting, line, shell, env: env_of, dir, key: OnceCell::new() })))
     }
 
     /// Returns the key, if any. Runs its command on first use.
@@ -148,13 +148,9 @@ impl Source {
     }
 }
 
-impl Command {
+impl KeyCommand {
     /// Runs the command. Its output is never shown, because it may contain the key.
     async fn run(&self, deadline: Instant, stop: &Stop) -> Result<Key, Failure> {
-        let fails = |why: String| {
-            Failure::new(Cause::Setup, format!("{} {why}", self.setting))
-                .hint("run the command in a shell to see its error")
-        };
         let args = [OsString::from("-c"), OsString::from(&self.line)];
         let program = process::Program {
             path: &self.shell,
@@ -167,19 +163,25 @@ impl Command {
             max_stderr: 0,
             max_memory: None,
         };
-        let output = process::run(&program, stop).await.map_err(|e| fails(format!("failed to start: {e}")))?;
+        let output = process::run(&program, stop).await.map_err(|e| self.fails(&format!("failed to start: {e}")))?;
         match output.end {
             process::End::Exit(0) => {}
             process::End::Stopped(_) => return Err(Failure::new(Cause::Stopped, "the run was stopped")),
-            process::End::Exit(code) => return Err(fails(format!("failed with exit code {code}"))),
-            process::End::Signal(n) => return Err(fails(format!("was killed by signal {n}"))),
-            process::End::TimedOut => return Err(fails("timed out".to_owned())),
+            process::End::Exit(code) => return Err(self.fails(&format!("failed with exit code {code}"))),
+            process::End::Signal(n) => return Err(self.fails(&format!("was killed by signal {n}"))),
+            process::End::TimedOut => return Err(self.fails("timed out")),
             process::End::TooMuch | process::End::OutOfMemory | process::End::Ended => {
-                return Err(fails("printed too much for a key".to_owned()));
+                return Err(self.fails("printed too much for a key"));
             }
         }
         let key = std::str::from_utf8(&output.stdout).ok().and_then(Key::new);
-        key.ok_or_else(|| fails("did not print a key".to_owned()))
+        key.ok_or_else(|| self.fails("did not print a key"))
+    }
+
+    /// Returns the failure of the command.
+    fn fails(&self, why: &str) -> Failure {
+        Failure::new(Cause::Setup, format!("{} {why}", self.setting))
+            .hint("run the command in a shell to see its error")
     }
 }
 

@@ -13,13 +13,13 @@ const LOOK: Duration = Duration::from_millis(500);
 /// The requests to one server.
 #[derive(Debug, Default)]
 pub(super) struct Pace {
-    state: Mutex<State>,
+    state: Mutex<PaceState>,
     /// Notified when a slot is free.
     freed: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PaceState {
     /// The server gets no request until this time.
     quiet: Option<Instant>,
     in_flight: usize,
@@ -29,7 +29,7 @@ struct State {
 
 /// A slot for a request. It is free again when it is dropped.
 #[derive(Debug)]
-pub(super) struct Place<'p>(&'p Pace);
+pub(super) struct RequestSlot<'p>(&'p Pace);
 
 /// The reason why a request must wait.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(super) enum Wait {
 }
 
 impl Pace {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -48,7 +48,7 @@ impl Pace {
     /// # Errors
     ///
     /// The event to wait for before the next try.
-    pub(super) fn take(&self) -> Result<Place<'_>, Wait> {
+    pub(super) fn take(&self) -> Result<RequestSlot<'_>, Wait> {
         let mut state = self.state();
         if let Some(until) = state.quiet.filter(|until| *until > Instant::now()) {
             return Err(Wait::Until(until));
@@ -57,7 +57,7 @@ impl Pace {
             return Err(Wait::ForOthers);
         }
         state.in_flight += 1;
-        Ok(Place(self))
+        Ok(RequestSlot(self))
     }
 
     /// Waits until a slot may be free, at most [`LOOK`]: a notified task may end without taking the slot.
@@ -83,7 +83,7 @@ impl Pace {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for RequestSlot<'_> {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.in_flight = state.in_flight.saturating_sub(1);

@@ -29,13 +29,12 @@ impl Proxies {
     ///
     /// `Setup`: a value is not a proxy address. A direct connection instead would break the user's intent.
     pub fn of(env: &Env) -> Result<Self, Failure> {
-        let var = |names: [&'static str; 2]| names.into_iter().find_map(|n| env.var(n).map(|v| (n, v.trim())));
-        let all = var(["all_proxy", "ALL_PROXY"]);
-        let direct = var(["no_proxy", "NO_PROXY"]).map_or("", |(_, v)| v);
+        let all = first_of(env, ["all_proxy", "ALL_PROXY"]);
+        let direct = first_of(env, ["no_proxy", "NO_PROXY"]).map_or("", |(_, v)| v);
         let mut proxies = Self {
-            https: var(["https_proxy", "HTTPS_PROXY"]).or(all).map(parse).transpose()?,
+            https: first_of(env, ["https_proxy", "HTTPS_PROXY"]).or(all).map(parse).transpose()?,
             // As a CGI program, HTTP_PROXY in capitals could come from a request header (httpoxy).
-            http: var(["http_proxy", "HTTP_PROXY"])
+            http: first_of(env, ["http_proxy", "HTTP_PROXY"])
                 .filter(|(n, _)| *n == "http_proxy" || env.os("REQUEST_METHOD").is_none())
                 .or(all)
                 .map(parse)
@@ -53,10 +52,14 @@ impl Proxies {
 
     /// Returns the proxies in the type of the client.
     pub(super) fn for_client(&self) -> Result<Vec<Proxy>, reqwest::Error> {
-        let direct = || NoProxy::from_string(&self.direct);
-        let https = self.https.iter().map(|(_, u)| Proxy::https(u.clone()).map(|p| p.no_proxy(direct())));
-        let http = self.http.iter().map(|(_, u)| Proxy::http(u.clone()).map(|p| p.no_proxy(direct())));
+        let https = self.https.iter().map(|(_, u)| Proxy::https(u.clone()).map(|p| self.with_exceptions(p)));
+        let http = self.http.iter().map(|(_, u)| Proxy::http(u.clone()).map(|p| self.with_exceptions(p)));
         https.chain(http).collect()
+    }
+
+    /// Returns a proxy that the hosts with a direct connection do not use.
+    fn with_exceptions(&self, proxy: Proxy) -> Proxy {
+        proxy.no_proxy(NoProxy::from_string(&self.direct))
     }
 
     /// Masks the passwords of proxies in a text.
@@ -68,6 +71,11 @@ impl Proxies {
     pub fn variable(&self) -> &'static str {
         self.https.as_ref().map_or("HTTPS_PROXY", |(name, _)| name)
     }
+}
+
+/// Returns the first of two variables that is set, with its name.
+fn first_of<'e>(env: &'e Env, names: [&'static str; 2]) -> Option<(&'static str, &'e str)> {
+    names.into_iter().find_map(|name| env.var(name).map(|value| (name, value.trim())))
 }
 
 /// Parses the address of a proxy; the default scheme is http.
@@ -93,20 +101,27 @@ mod tests {
         Proxies::of(&Env::from_pairs(PathBuf::new(), vars.iter().copied()))
     }
 
+    /// Returns the proxy for HTTPS, with the name of its variable.
+    fn https(vars: &[(&str, &str)]) -> Option<(&'static str, String)> {
+        of(vars).unwrap().https.map(|(name, url)| (name, url.to_string()))
+    }
+
+    fn proxy(name: &'static str, url: &str) -> Option<(&'static str, String)> {
+        Some((name, url.to_owned()))
+    }
+
     #[test]
     fn net_18_proxies_come_from_the_environment_in_either_case() {
-        let https = |vars: &[(&str, &str)]| of(vars).unwrap().https.map(|(n, u)| (n, u.to_string()));
-        let some = |n: &'static str, u: &str| Some((n, u.to_owned()));
         assert_eq!(https(&[]), None);
-        assert_eq!(https(&[("HTTPS_PROXY", "p.example:3128")]), some("HTTPS_PROXY", "http://p.example:3128/"));
+        assert_eq!(https(&[("HTTPS_PROXY", "p.example:3128")]), proxy("HTTPS_PROXY", "http://p.example:3128/"));
         assert_eq!(
             https(&[("HTTPS_PROXY", "http://a"), ("https_proxy", "http://b")]),
-            some("https_proxy", "http://b/")
+            proxy("https_proxy", "http://b/")
         );
-        assert_eq!(https(&[("ALL_PROXY", "http://a"), ("HTTP_PROXY", "http://b")]), some("ALL_PROXY", "http://a/"));
+        assert_eq!(https(&[("ALL_PROXY", "http://a"), ("HTTP_PROXY", "http://b")]), proxy("ALL_PROXY", "http://a/"));
         assert_eq!(https(&[("HTTPS_PROXY", "http://a"), ("NO_PROXY", "x, *")]), None);
         assert!(of(&[("HTTP_PROXY", "http://a"), ("REQUEST_METHOD", "GET")]).unwrap().http.is_none());
-        assert_eq!(https(&[("ALL_PROXY", "socks5h://a:1")]), some("ALL_PROXY", "socks5h://a:1"));
+        assert_eq!(https(&[("ALL_PROXY", "socks5h://a:1")]), proxy("ALL_PROXY", "socks5h://a:1"));
     }
 
     #[test]

@@ -34,16 +34,20 @@ pub fn pause(delay: Duration, tries: u32, floor: Option<Duration>, random: f64) 
 /// Returns how long a server asks to wait: `retry-after-ms`, or `retry-after` in seconds or as a date
 /// (RFC 9110, section 10.2.3).
 pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
-    let text = |name: &str| headers.get(name).and_then(|v| v.to_str().ok()).map(str::trim);
-    if let Some(ms) = text("retry-after-ms").and_then(|v| seconds(v, 1000.0)) {
+    if let Some(ms) = text_of(headers, "retry-after-ms").and_then(|v| seconds(v, 1000.0)) {
         return Some(ms);
     }
-    let value = text(RETRY_AFTER.as_str())?;
+    let value = text_of(headers, RETRY_AFTER.as_str())?;
     seconds(value, 1.0).or_else(|| {
         let date = jiff::fmt::rfc2822::DateTimeParser::new().parse_timestamp(value).ok()?;
         // A past time asks for a retry without a pause.
         Some(SystemTime::from(date).duration_since(now).unwrap_or_default().min(FOREVER))
     })
+}
+
+/// Returns the value of a header without spaces around it; `None` if it is missing or not text.
+fn text_of<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim)
 }
 
 /// Parses a number such as `3` or `1.5`; `unit` is the number of units in a second.

@@ -46,19 +46,14 @@ impl TaskContract {
             Some(Value::Object(inner)) => inner,
             _ => &nothing,
         };
-        let listed = |keys: &[&str], what: &str, letter: &str| {
-            let value = first(&top, keys).or_else(|| first(inner, keys));
-            value.map_or(Ok(Vec::new()), |v| criteria(v, what, letter))
-        };
+        let requirements = first_of(&top, inner, &["requirements"]);
+        let acceptance_criteria = first_of(&top, inner, &["acceptance_criteria", "acceptanceCriteria", "criteria"]);
         let contract = Self {
             task_id: first(&top, &["task_id", "taskId", "id"]).and_then(scalar).map(|id| cut(id.trim(), 200)),
             specification: sections(specification)?,
-            requirements: listed(&["requirements"], "requirements", "R")?,
-            acceptance_criteria: listed(
-                &["acceptance_criteria", "acceptanceCriteria", "criteria"],
-                "acceptance_criteria",
-                "AC",
-            )?,
+            requirements: requirements.map_or(Ok(Vec::new()), |v| criteria(v, "requirements", "R"))?,
+            acceptance_criteria: acceptance_criteria
+                .map_or(Ok(Vec::new()), |v| criteria(v, "acceptance_criteria", "AC"))?,
             files: match first(&top, &["changed_files", "changedFiles", "files"]).or_else(|| first(inner, &["files"])) {
                 Some(value) => files(value)?,
                 None => Vec::new(),
@@ -110,6 +105,11 @@ fn section(out: &mut String, heading: &str, text: &str) {
 /// Returns the first of several members that exists and is not null.
 fn first<'v>(object: &'v Map<String, Value>, keys: &[&str]) -> Option<&'v Value> {
     keys.iter().find_map(|k| object.get(*k)).filter(|v| !v.is_null())
+}
+
+/// Returns the first value that one of two objects has under one of the keys.
+fn first_of<'v>(outer: &'v Map<String, Value>, inner: &'v Map<String, Value>, keys: &[&str]) -> Option<&'v Value> {
+    first(outer, keys).or_else(|| first(inner, keys))
 }
 
 /// Returns a string, or the value in place of one.
@@ -189,8 +189,7 @@ fn criteria(value: &Value, what: &str, letter: &str) -> Result<Vec<Criterion>, S
         let said = bounded(said.trim().to_owned(), &format!("`{what}[{i}]`"))?;
         let own = own.as_deref().or(key).and_then(id).filter(|id| !out.iter().any(|c| c.id == *id));
         let mut made = (i + 1..).map(|n| format!("{letter}{n}"));
-        let fresh = || made.find(|id| !out.iter().any(|c| c.id == *id));
-        let Some(id) = own.or_else(fresh) else { continue };
+        let Some(id) = own.or_else(|| made.find(|id| !out.iter().any(|c| c.id == *id))) else { continue };
         out.push(Criterion { id, text: said });
     }
     Ok(out)
@@ -199,8 +198,9 @@ fn criteria(value: &Value, what: &str, letter: &str) -> Result<Vec<Criterion>, S
 /// Returns an ID that is valid in a heading; `None` otherwise.
 fn id(text: &str) -> Option<String> {
     let text = text.trim();
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
-    let is_id = (1..=ID).contains(&text.len()) && text.chars().all(fits) && text.chars().any(char::is_alphanumeric);
+    let is_id = (1..=ID).contains(&text.len())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-'))
+        && text.chars().any(char::is_alphanumeric);
     is_id.then(|| text.to_owned())
 }
 

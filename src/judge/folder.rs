@@ -17,7 +17,7 @@ const DEEPEST: usize = 32;
 
 /// An open folder.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct ReportFolder {
     fd: OwnedFd,
     /// Path relative to the root; empty for the root itself.
     path: String,
@@ -33,37 +33,33 @@ impl Way {
     /// # Errors
     /// Usage: it leads out of the root, into the folders of git or of the store, or is not UTF-8.
     pub(super) fn parse(named: &Path, root: &Path) -> Result<Self> {
-        let shown = named.display();
-        let refused = |why: &str| {
-            Err(Error::usage(format!("report_dir {shown}: {why}")).hint("name a folder inside the root: _handoff"))
-        };
         let real = root.canonicalize();
-        let below = |top: &Path| named.strip_prefix(top).ok().map(Path::to_owned);
         let inside = match named.is_absolute() {
-            true => below(root).or_else(|| below(real.as_deref().ok()?)),
-            false => Some(named.to_owned()),
+            true => named.strip_prefix(root).ok().or_else(|| named.strip_prefix(real.as_deref().ok()?).ok()),
+            false => Some(named),
         };
-        let Some(inside) = inside else { return refused("outside of the root") };
+        let Some(inside) = inside else { return Err(refused(named, "outside of the root")) };
         let mut names = Vec::new();
         for component in inside.components() {
             match component {
                 Component::CurDir => {}
                 Component::Normal(name) => match name.to_str() {
-                    Some(name) if name.chars().any(char::is_control) => return refused("its name is not valid UTF-8"),
+                    Some(name) if name.chars().any(char::is_control) => {
+                        return Err(refused(named, "its name is not valid UTF-8"));
+                    }
                     Some(name) => names.push(name.to_owned()),
-                    None => return refused("its name is not valid UTF-8"),
+                    None => return Err(refused(named, "its name is not valid UTF-8")),
                 },
                 Component::ParentDir | Component::RootDir | Component::Prefix(_) => {
-                    return refused("it may lead out of the root");
+                    return Err(refused(named, "it may lead out of the root"));
                 }
             }
         }
-        let own = |n: &String| n.eq_ignore_ascii_case(".git") || n.eq_ignore_ascii_case(".reviews");
-        if names.iter().any(own) {
-            return refused("it belongs to git or to the store");
+        if names.iter().any(|n| n.eq_ignore_ascii_case(".git") || n.eq_ignore_ascii_case(".reviews")) {
+            return Err(refused(named, "it belongs to git or to the store"));
         }
         match names.len() > DEEPEST {
-            true => refused("it is too deep"),
+            true => Err(refused(named, "it is too deep")),
             false => Ok(Self(names)),
         }
     }
@@ -78,7 +74,7 @@ impl Way {
     ///
     /// # Errors
     /// Usage: a part of the path is a link or not a folder. Incomplete: it cannot be created.
-    pub(super) fn make(&self, root: &Path) -> Result<Folder> {
+    pub(super) fn make(&self, root: &Path) -> Result<ReportFolder> {
         let made = self.open(root, true);
         let (folder, is_new) = made.map_err(|(name, e)| {
             let error = match e {
@@ -96,28 +92,37 @@ impl Way {
     }
 
     /// Opens the folder if it exists.
-    pub(super) fn find(&self, root: &Path) -> Option<Folder> {
+    pub(super) fn find(&self, root: &Path) -> Option<ReportFolder> {
         Some(self.open(root, false).ok()?.0)
     }
 
     /// Opens the folder; the flag is true if it was created.
-    fn open(&self, root: &Path, make: bool) -> std::result::Result<(Folder, bool), (String, Errno)> {
+    fn open(&self, root: &Path, make: bool) -> std::result::Result<(ReportFolder, bool), (String, Errno)> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let mut fd = rustix::fs::open(root, flags, Mode::empty()).map_err(|e| (root.display().to_string(), e))?;
         let mut is_new = false;
         for (i, name) in self.0.iter().enumerate() {
-            let failed = |e: Errno| (self.0[..=i].join("/"), e);
             if make {
                 match mkdirat(&fd, name.as_str(), Mode::from_raw_mode(0o777)) {
                     Ok(()) => is_new = true,
                     Err(Errno::EXIST) => is_new = false,
-                    Err(e) => return Err(failed(e)),
+                    Err(e) => return Err((self.start(i), e)),
                 }
             }
-            fd = openat(&fd, name.as_str(), flags | OFlags::NOFOLLOW, Mode::empty()).map_err(failed)?;
+            fd = openat(&fd, name.as_str(), flags | OFlags::NOFOLLOW, Mode::empty()).map_err(|e| (self.start(i), e))?;
         }
-        Ok((Folder { fd, path: self.0.join("/") }, is_new))
+        Ok((ReportFolder { fd, path: self.0.join("/") }, is_new))
     }
+
+    /// Returns the path up to a name of it.
+    fn start(&self, last: usize) -> String {
+        self.0[..=last].join("/")
+    }
+}
+
+/// Returns the error about a path that cannot be the report folder.
+fn refused(named: &Path, why: &str) -> Error {
+    Error::usage(format!("report_dir {}: {why}", named.display())).hint("name a folder inside the root: _handoff")
 }
 
 /// Returns the `.gitignore` of a folder that was created for the reports. It ignores only the reports: other files in
@@ -127,7 +132,7 @@ fn ignored() -> String {
     format!("# {why}\n/.gitignore\n/{PAGE}\n/.{PAGE}.*\n/{RECORD}\n/.{RECORD}.*\n")
 }
 
-impl Folder {
+impl ReportFolder {
     /// Returns true if an entry of this name exists.
     pub(super) fn has(&self, name: &str) -> bool {
         rustix::fs::statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
@@ -139,23 +144,28 @@ impl Folder {
     /// Incomplete: it cannot be written; nothing has changed then.
     pub(super) fn put(&self, name: &str, text: &str) -> Result<()> {
         let shown = if self.path.is_empty() { name.to_owned() } else { format!("{}/{name}", self.path) };
-        let failed = |e: &dyn std::error::Error| Error::incomplete(format!("{shown} cannot be written: {e}"));
         let random: String = std::iter::repeat_with(fastrand::alphanumeric).take(12).collect();
         let temporary = format!(".{name}.{random}.tmp");
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = openat(&self.fd, temporary.as_str(), flags, Mode::from_raw_mode(0o666)).map_err(|e| failed(&e))?;
+        let fd = openat(&self.fd, temporary.as_str(), flags, Mode::from_raw_mode(0o666))
+            .map_err(|e| unwritten(&shown, &e))?;
         let mut file = File::from(fd);
         let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         let placed = written
-            .map_err(|e| failed(&e))
-            .and_then(|()| renameat(&self.fd, temporary.as_str(), &self.fd, name).map_err(|e| failed(&e)));
+            .map_err(|e| unwritten(&shown, &e))
+            .and_then(|()| renameat(&self.fd, temporary.as_str(), &self.fd, name).map_err(|e| unwritten(&shown, &e)));
         if placed.is_err() {
             // A temporary file that cannot be removed is harmless: no program reads it.
             let _ = unlinkat(&self.fd, temporary.as_str(), AtFlags::empty());
         }
         placed?;
-        fsync(&self.fd).map_err(|e| failed(&e))
+        fsync(&self.fd).map_err(|e| unwritten(&shown, &e))
     }
+}
+
+/// Returns the error about a file that cannot be written.
+fn unwritten(shown: &str, e: &dyn std::error::Error) -> Error {
+    Error::incomplete(format!("{shown} cannot be written: {e}"))
 }
 
 #[cfg(test)]

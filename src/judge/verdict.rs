@@ -1,13 +1,13 @@
 //! The verdict of a judgement: a pure function of the review and the criteria.
 
-use crate::ai::Judged;
+use crate::ai::JudgedCriterion;
 use crate::finding::Severity;
 use crate::verdict;
 use crate::wire::judge::JudgeVerdict;
 
 /// The properties of a finding that decide.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Weight {
+pub(super) struct FindingWeight {
     pub(super) severity: Severity,
     /// The finding is neither suppressed nor waived.
     pub(super) counts: bool,
@@ -17,7 +17,7 @@ pub(super) struct Weight {
     pub(super) is_trusted: bool,
 }
 
-impl Weight {
+impl FindingWeight {
     /// Returns true for a critical finding of the rules, or of a model with the confidence that the policy requires,
     /// even if the policy does not make it block.
     pub(super) fn halts(self) -> bool {
@@ -30,8 +30,8 @@ pub(super) fn verdict(
     outcome: verdict::Outcome,
     complete: bool,
     said: verdict::Verdict,
-    findings: impl IntoIterator<Item = Weight>,
-    criteria: &[Judged],
+    findings: impl IntoIterator<Item = FindingWeight>,
+    criteria: &[JudgedCriterion],
 ) -> Option<JudgeVerdict> {
     if outcome != verdict::Outcome::Reviewed || !complete {
         return None;
@@ -41,13 +41,17 @@ pub(super) fn verdict(
         halts |= f.halts();
         blocks |= f.counts && f.blocking;
     }
-    let has = |met: Option<bool>| criteria.iter().any(|c| c.met == met);
     Some(match () {
         () if halts => JudgeVerdict::CriticalHalt,
-        () if blocks || has(Some(false)) => JudgeVerdict::Fail,
-        () if said != verdict::Verdict::Pass || has(None) => JudgeVerdict::Conditional,
+        () if blocks || has_criterion(criteria, Some(false)) => JudgeVerdict::Fail,
+        () if said != verdict::Verdict::Pass || has_criterion(criteria, None) => JudgeVerdict::Conditional,
         () => JudgeVerdict::Pass,
     })
+}
+
+/// Returns true if a criterion has this judgement.
+fn has_criterion(criteria: &[JudgedCriterion], met: Option<bool>) -> bool {
+    criteria.iter().any(|c| c.met == met)
 }
 
 #[cfg(test)]
@@ -55,12 +59,12 @@ mod tests {
     use super::*;
     use verdict::{Outcome, Verdict};
 
-    fn judged(met: &[Option<bool>]) -> Vec<Judged> {
-        met.iter().map(|met| Judged { met: *met, ..Judged::default() }).collect()
+    fn judged(met: &[Option<bool>]) -> Vec<JudgedCriterion> {
+        met.iter().map(|met| JudgedCriterion { met: *met, ..JudgedCriterion::default() }).collect()
     }
 
-    fn weight(severity: Severity, counts: bool, blocking: bool) -> Weight {
-        Weight { severity, counts, blocking, is_trusted: blocking }
+    fn weight(severity: Severity, counts: bool, blocking: bool) -> FindingWeight {
+        FindingWeight { severity, counts, blocking, is_trusted: blocking }
     }
 
     #[test]
@@ -83,8 +87,13 @@ mod tests {
             (Verdict::Block, vec![major, critical], vec![no], JudgeVerdict::CriticalHalt),
             (Verdict::Block, vec![critical], vec![yes], JudgeVerdict::CriticalHalt),
             // The policy makes nothing block.
-            (Verdict::Pass, vec![Weight { is_trusted: true, ..unproven }], vec![yes], JudgeVerdict::CriticalHalt),
-            (Verdict::Pass, vec![Weight { is_trusted: true, ..waived }], vec![yes], JudgeVerdict::Pass),
+            (
+                Verdict::Pass,
+                vec![FindingWeight { is_trusted: true, ..unproven }],
+                vec![yes],
+                JudgeVerdict::CriticalHalt,
+            ),
+            (Verdict::Pass, vec![FindingWeight { is_trusted: true, ..waived }], vec![yes], JudgeVerdict::Pass),
         ] {
             let found = verdict(Outcome::Reviewed, true, said, findings.clone(), &judged(&criteria));
             assert_eq!(found, Some(expected), "{said:?} {findings:?} {criteria:?}");

@@ -5,7 +5,7 @@ use crate::ai::Retry;
 use crate::error::{Error, Kind};
 use crate::untrusted::Inert;
 use crate::wire;
-use crate::wire::answer::{Failed, Failure};
+use crate::wire::answer::{CallFailure, CallStatus};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
 
@@ -14,14 +14,14 @@ const MOST: usize = 24 << 10;
 
 /// An answer of a tool.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Answer {
+pub(super) struct ToolAnswer {
     pub(super) content: Map<String, Value>,
     /// Lines of text; control characters are escaped when the answer is sent.
     pub(super) text: String,
     pub(super) is_error: bool,
 }
 
-impl Answer {
+impl ToolAnswer {
     /// Creates a successful answer.
     pub(super) fn new(content: Map<String, Value>, text: impl Into<String>) -> Self {
         Self { content, text: text.into(), is_error: false }
@@ -41,9 +41,9 @@ impl Answer {
             text.push_str(&format!("hint: {hint}\n"));
         }
         text.push_str(again);
-        let content = Failure {
-            status: Failed::Error,
-            outcome: Failed::Error,
+        let content = CallFailure {
+            status: CallStatus::Error,
+            outcome: CallStatus::Error,
             retryable,
             retry_after_s: None,
             message: inert(&message),
@@ -172,7 +172,7 @@ mod tests {
             }
         }
         for e in [Error::usage("x"), Error::incomplete("x").hint("y"), Error::usage("x").hint_person("z")] {
-            let answer = Answer::error(&e);
+            let answer = ToolAnswer::error(&e);
             agree(&answer.content, &answer.text);
         }
     }
@@ -180,14 +180,14 @@ mod tests {
     #[test]
     fn hints_for_people_are_not_told_to_agents() {
         let error = Error::usage("x").hint_person("claude-reviewer history").hint_agent("get_review_history");
-        let answer = Answer::error(&error.hint("both"));
+        let answer = ToolAnswer::error(&error.hint("both"));
         assert_eq!(answer.content["hint"], "get_review_history; both");
         assert!(!answer.text.contains("claude-reviewer"), "{}", answer.text);
     }
 
     #[test]
     fn an_error_says_not_to_ask_the_same_again() {
-        let answer = Answer::error(&Error::usage("no \u{1b}[31mrepository").hint("git init"));
+        let answer = ToolAnswer::error(&Error::usage("no \u{1b}[31mrepository").hint("git init"));
         assert_eq!(answer.content["status"], "error");
         assert_eq!(answer.content["retryable"], false);
         assert!(!answer.content["message"].as_str().unwrap().contains('\u{1b}'));

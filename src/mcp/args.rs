@@ -12,13 +12,13 @@ pub(super) struct Arg {
     pub(super) name: &'static str,
     /// Description for the client.
     pub(super) about: &'static str,
-    pub(super) kind: Kind,
+    pub(super) kind: ArgType,
     pub(super) required: bool,
 }
 
 /// Type of an argument.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum ArgType {
     /// A text of at most this number of bytes.
     Text(usize),
     /// One of these values. The first one is the default, if there is a default.
@@ -47,7 +47,7 @@ pub(super) enum Kind {
 
 /// The arguments of a call, validated against the table.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Given {
+pub(super) struct GivenArgs {
     values: Map<String, Value>,
     /// Names of invalid arguments.
     spoilt: Vec<&'static str>,
@@ -59,22 +59,23 @@ pub(super) struct Unfit {
     /// A sentence that names the invalid argument.
     pub(super) why: String,
     /// The valid arguments.
-    pub(super) given: Given,
+    pub(super) given: GivenArgs,
 }
 
-impl Given {
+impl GivenArgs {
     /// Validates arguments. A null counts as a missing argument.
     ///
     /// # Errors
     ///
     /// The first invalid argument, together with the valid ones.
     pub(super) fn check(args: &[Arg], sent: Map<String, Value>) -> Result<Self, Unfit> {
-        let names = || args.iter().map(|a| a.name).collect::<Vec<_>>().join(", ");
         let mut given = Self::default();
         let mut wrong = None;
         for (name, value) in sent {
             let Some(arg) = args.iter().find(|a| a.name == name) else {
-                let takes = if args.is_empty() { "none are taken".to_owned() } else { format!("known: {}", names()) };
+                let names: Vec<_> = args.iter().map(|a| a.name).collect();
+                let takes =
+                    if names.is_empty() { "none are taken".to_owned() } else { format!("known: {}", names.join(", ")) };
                 wrong.get_or_insert(format!("unknown argument {}; {takes}", shown(&name)));
                 continue;
             };
@@ -91,8 +92,10 @@ impl Given {
                 }
             }
         }
-        let missing = || args.iter().find(|a| a.required && !given.values.contains_key(a.name));
-        let wrong = wrong.or_else(|| missing().map(|m| format!("{} is missing: {}", m.name, m.about)));
+        let wrong = wrong.or_else(|| {
+            let missing = args.iter().find(|a| a.required && !given.values.contains_key(a.name))?;
+            Some(format!("{} is missing: {}", missing.name, missing.about))
+        });
         match wrong {
             Some(why) => Err(Unfit { why, given }),
             None => Ok(given),
@@ -138,10 +141,9 @@ pub(super) fn shown(text: &str) -> String {
     format!("{:?}{more}", &text[..end])
 }
 
-impl Kind {
+impl ArgType {
     /// Returns the expected form if the value does not have it.
     fn check(self, value: &Value) -> Result<(), String> {
-        let one_of = |of: &[&str]| of.join(", ");
         match self {
             Self::Text(most) => match value.as_str() {
                 None => Err("a string".to_owned()),
@@ -150,8 +152,8 @@ impl Kind {
             },
             Self::Choice { of, .. } => match value.as_str() {
                 Some(s) if of.contains(&s) => Ok(()),
-                Some(s) => Err(format!("one of {}; it is {}", one_of(of), shown(s))),
-                None => Err(format!("a string, one of {}", one_of(of))),
+                Some(s) => Err(format!("one of {}; it is {}", of.join(", "), shown(s))),
+                None => Err(format!("a string, one of {}", of.join(", "))),
             },
             Self::Texts { most, bytes } => {
                 let list = value.as_array().ok_or("a list of strings")?;
@@ -164,12 +166,12 @@ impl Kind {
                 }
             }
             Self::Choices { of, also } => {
-                let list = value.as_array().ok_or_else(|| format!("a list, of {}", one_of(of)))?;
+                let list = value.as_array().ok_or_else(|| format!("a list, of {}", of.join(", ")))?;
                 for v in list {
                     match v.as_str() {
                         Some(s) if of.contains(&s) || also(s) => {}
-                        Some(s) => return Err(format!("a list of {}; one item is {}", one_of(of), shown(s))),
-                        None => return Err(format!("a list of strings, of {}", one_of(of))),
+                        Some(s) => return Err(format!("a list of {}; one item is {}", of.join(", "), shown(s))),
+                        None => return Err(format!("a list of strings, of {}", of.join(", "))),
                     }
                 }
                 if list.len() > 64 { Err("a list of at most 64".to_owned()) } else { Ok(()) }
@@ -229,20 +231,20 @@ mod tests {
     use super::*;
 
     const ARGS: &[Arg] = &[
-        Arg { name: "code", about: "the text to review", kind: Kind::Text(8), required: true },
-        Arg { name: "n", about: "how many", kind: Kind::Number { from: 1, to: 9, default: 5 }, required: false },
+        Arg { name: "code", about: "the text to review", kind: ArgType::Text(8), required: true },
+        Arg { name: "n", about: "how many", kind: ArgType::Number { from: 1, to: 9, default: 5 }, required: false },
         Arg {
             name: "how",
             about: "how",
-            kind: Kind::Choice { of: &["quick", "thorough"], default: Some("quick") },
+            kind: ArgType::Choice { of: &["quick", "thorough"], default: Some("quick") },
             required: false,
         },
-        Arg { name: "list", about: "list", kind: Kind::Texts { most: 2, bytes: 3 }, required: false },
+        Arg { name: "list", about: "list", kind: ArgType::Texts { most: 2, bytes: 3 }, required: false },
     ];
 
-    fn check(value: Value) -> Result<Given, String> {
+    fn check(value: Value) -> Result<GivenArgs, String> {
         let Value::Object(map) = value else { panic!("an object") };
-        Given::check(ARGS, map).map_err(|u| u.why)
+        GivenArgs::check(ARGS, map).map_err(|u| u.why)
     }
 
     #[test]
@@ -273,7 +275,7 @@ mod tests {
     #[test]
     fn what_fits_is_known_where_something_else_does_not() {
         let Value::Object(sent) = json!({"n": 0, "how": "quick", "x": 1, "list": null}) else { unreachable!() };
-        let Unfit { why, given } = Given::check(ARGS, sent).unwrap_err();
+        let Unfit { why, given } = GivenArgs::check(ARGS, sent).unwrap_err();
         assert!(why.starts_with("n must be"), "{why}");
         assert_eq!((given.text("how"), given.number("n")), (Some("quick"), None));
         assert!(given.is_spoilt("n") && !given.is_spoilt("how") && !given.is_spoilt("list"));

@@ -65,13 +65,7 @@ impl Fence {
     ///
     /// The folder is not a directory.
     pub(super) fn new(root: Option<&Path>, dir: &Path, env: &Env) -> Result<Self> {
-        let around = || {
-            let top = Repo::find(dir, env).ok().flatten()?.worktree()?.canonicalize().ok()?;
-            // Ignore a `core.worktree` that does not contain `dir`: a repository's configuration must not choose the
-            // served folder.
-            dir.canonicalize().ok()?.starts_with(&top).then_some(top)
-        };
-        let bound = root.map(|r| dir.join(r)).or_else(around);
+        let bound = root.map(|r| dir.join(r)).or_else(|| worktree_around(dir, env));
         let is_bound = bound.is_some();
         let path = bound.unwrap_or_else(|| dir.to_owned());
         let root = path.canonicalize().ok().filter(|p| p.is_dir());
@@ -153,8 +147,7 @@ impl Fence {
     /// There is a repository, and it leads outside the fence. Its configuration and its policy are not read.
     pub(super) fn home(&self, env: &Env) -> Result<Served> {
         // Search by file names only: opening a repository would read its alternates.
-        let is_there = |path: PathBuf| path.symlink_metadata().is_ok();
-        match self.root().ancestors().any(|a| is_there(a.join(".git")) || is_bare(a)) {
+        match self.root().ancestors().any(|a| a.join(".git").symlink_metadata().is_ok() || is_bare(a)) {
             true => self.repository(None, env).map(Served::whole),
             false => Ok(Served { dir: self.root().to_owned(), top: None }),
         }
@@ -187,11 +180,7 @@ impl Fence {
             .hint("repository_path is the folder of a git repository")
             .hint("`git init` makes one; the user can have another folder served (root of serve-mcp)"));
         };
-        let leads_out = || {
-            Error::usage(format!("the .git of {} leads out of the folder that is served", top.display()))
-                .hint("the user can have the folder served that holds both (root of serve-mcp)")
-        };
-        let owned = self.owned(top).ok_or_else(leads_out)?;
+        let owned = self.owned(top).ok_or_else(|| leads_out(top))?;
         // Open it from the named folder, as the review does.
         let repo = Repo::open(&dir, env)?;
         // The author of the repository controls `core.worktree`, so do not trust it.
@@ -206,7 +195,7 @@ impl Fence {
                 let top = top.to_owned();
                 Ok(Served { dir, top: Some(top) })
             }
-            false => Err(leads_out()),
+            false => Err(leads_out(top)),
         }
     }
 
@@ -312,23 +301,41 @@ impl Fence {
     pub(super) fn document(&self, text: &str, from: &Path) -> Result<PathBuf> {
         let full = self.path(text, from)?;
         let inside = self.roots.iter().find_map(|r| full.strip_prefix(r).ok()).unwrap_or(&full);
-        let refused = |why: &str| Err(Error::usage(format!("{} {why}", shown(text))));
         if inside.components().any(|c| matches!(c, Component::Normal(n) if n.eq_ignore_ascii_case(".git"))) {
-            return refused("belongs to git");
+            return Err(rejected(text, "belongs to git"));
         }
         let named = RepoPath::new(text.as_bytes().to_vec());
         if is_sensitive(&RepoPath::new(inside.as_os_str().as_encoded_bytes().to_vec())) || is_sensitive(&named) {
-            return refused("holds secrets by its name");
+            return Err(rejected(text, "holds secrets by its name"));
         }
         match full.symlink_metadata() {
-            Ok(about) if !about.is_file() => refused("is not a regular file"),
+            Ok(about) if !about.is_file() => Err(rejected(text, "is not a regular file")),
             Ok(about) if about.len() > MAX_DOCUMENT as u64 => {
-                refused(&format!("is larger than {} KiB", MAX_DOCUMENT >> 10))
+                Err(rejected(text, &format!("is larger than {} KiB", MAX_DOCUMENT >> 10)))
             }
             Ok(_) => Ok(full),
-            Err(_) => refused("cannot be read"),
+            Err(_) => Err(rejected(text, "cannot be read")),
         }
     }
+}
+
+/// Returns the top of the worktree around a folder.
+fn worktree_around(dir: &Path, env: &Env) -> Option<PathBuf> {
+    let top = Repo::find(dir, env).ok().flatten()?.worktree()?.canonicalize().ok()?;
+    // Ignore a `core.worktree` that does not contain `dir`: a repository's configuration must not choose the served
+    // folder.
+    dir.canonicalize().ok()?.starts_with(&top).then_some(top)
+}
+
+/// Returns the error for a repository with git folders outside the fence.
+fn leads_out(top: &Path) -> Error {
+    Error::usage(format!("the .git of {} leads out of the folder that is served", top.display()))
+        .hint("the user can have the folder served that holds both (root of serve-mcp)")
+}
+
+/// Returns the error for a document that a backend may not get.
+fn rejected(text: &str, why: &str) -> Error {
+    Error::usage(format!("{} {why}", shown(text)))
 }
 
 /// The canonical git folders of a repository.
@@ -368,12 +375,13 @@ fn alternates(folder: &Path, first: &Path) -> Option<Vec<PathBuf>> {
         return Some(Vec::new());
     }
     let text = small_file(&file).filter(|t| t.len() <= MOST)?;
-    let one = |line: &str| {
-        let is_plain = line == line.trim() && !line.starts_with(['#', '"']) && !line.chars().any(char::is_control);
-        is_plain.then(|| [folder.join(line), first.join(line)])
-    };
-    let named = text.split('\n').filter(|l| !l.is_empty()).map(one).collect::<Option<Vec<_>>>()?;
-    let mut all = named.concat();
+    let mut all = Vec::new();
+    for line in text.split('\n').filter(|l| !l.is_empty()) {
+        if line != line.trim() || line.starts_with(['#', '"']) || line.chars().any(char::is_control) {
+            return None;
+        }
+        all.extend([folder.join(line), first.join(line)]);
+    }
     all.sort();
     all.dedup();
     Some(all)
@@ -381,24 +389,21 @@ fn alternates(folder: &Path, first: &Path) -> Option<Vec<PathBuf>> {
 
 /// Validates the text of a path.
 fn plain(text: &str) -> Result<&Path> {
-    let refused = |why: &str| Err(Error::usage(format!("{} is not an allowed path: {why}", shown(text))));
-    if text.is_empty() {
-        return refused("it is empty");
-    }
-    if text.len() > MOST {
-        return refused("it is too long");
-    }
-    if text.chars().any(char::is_control) {
-        return refused("it has control characters");
-    }
-    if text.starts_with('~') {
-        return refused("~ is not expanded");
-    }
     let path = Path::new(text);
-    if path.components().any(|c| c == Component::ParentDir) {
-        return refused("it goes up by ..");
-    }
-    Ok(path)
+    let why = if text.is_empty() {
+        "it is empty"
+    } else if text.len() > MOST {
+        "it is too long"
+    } else if text.chars().any(char::is_control) {
+        "it has control characters"
+    } else if text.starts_with('~') {
+        "~ is not expanded"
+    } else if path.components().any(|c| c == Component::ParentDir) {
+        "it goes up by .."
+    } else {
+        return Ok(path);
+    };
+    Err(Error::usage(format!("{} is not an allowed path: {why}", shown(text))))
 }
 
 /// Validates the text of a revision: not an option, a list, a range, or a path in a tree.
@@ -407,12 +412,11 @@ fn plain(text: &str) -> Result<&Path> {
 ///
 /// The text is not a revision; the message has `name`, the name of the argument.
 pub(super) fn revision<'t>(name: &str, text: &'t str) -> Result<&'t str> {
-    let allowed = |c: char| c.is_alphanumeric() || "._/-@{}^~#+=".contains(c);
     let fine = !text.is_empty()
         && text.len() <= MOST_OF_A_REVISION
         && !text.starts_with('-')
         && !text.contains("..")
-        && text.chars().all(allowed);
+        && text.chars().all(|c| c.is_alphanumeric() || "._/-@{}^~#+=".contains(c));
     if fine {
         return Ok(text);
     }
@@ -434,13 +438,16 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(b) = bytes.next() {
-        let digit = |b: Option<u8>| char::from(b?).to_digit(16).and_then(|d| u8::try_from(d).ok());
         match b {
-            b'%' => out.push(digit(bytes.next())? * 16 + digit(bytes.next())?),
+            b'%' => out.push(hex_digit(bytes.next()?)? * 16 + hex_digit(bytes.next()?)?),
             _ => out.push(b),
         }
     }
     (!out.contains(&0)).then_some(out)
+}
+
+fn hex_digit(b: u8) -> Option<u8> {
+    char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok())
 }
 
 /// Reads a small file; does not follow a link.
@@ -465,11 +472,11 @@ mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
 
-    struct Place {
+    struct TestFolders {
         dir: tempfile::TempDir,
     }
 
-    impl Place {
+    impl TestFolders {
         fn new() -> Self {
             let dir = tempfile::tempdir().unwrap();
             for folder in ["in/a/b", "out", "in/.git"] {
@@ -484,6 +491,10 @@ mod tests {
             self.dir.path().canonicalize().unwrap().join(below)
         }
 
+        fn uri(&self, below: &str) -> String {
+            format!("file://{}", self.path(below).display())
+        }
+
         fn fence(&self) -> Fence {
             Fence::new(Some(&self.path("in")), &self.path(""), &Env::default()).unwrap()
         }
@@ -491,7 +502,7 @@ mod tests {
 
     #[test]
     fn mcp_06_a_path_stays_below_the_root() {
-        let place = Place::new();
+        let place = TestFolders::new();
         let fence = place.fence();
         symlink(place.path("out"), place.path("in/way")).unwrap();
         symlink(place.path("in/a"), place.path("in/inner")).unwrap();
@@ -508,21 +519,20 @@ mod tests {
             assert!(said.message.len() < 300, "{}", said.message);
         }
         // Do not reveal whether a path outside the fence exists: both cases give the same error.
-        let say = |p: &str| fence.path(p, fence.root()).unwrap_err().message.replace(p, "");
-        assert_eq!(say("way/secret.md"), say("way/nothing.md"));
+        let [existing, missing] = ["way/secret.md", "way/nothing.md"]
+            .map(|p| fence.path(p, fence.root()).unwrap_err().message.replace(p, ""));
+        assert_eq!(existing, missing);
     }
 
     #[test]
     fn a_document_is_a_small_regular_file_and_no_secret() {
-        let place = Place::new();
+        let place = TestFolders::new();
         let fence = place.fence();
-        let write =
-            |name: &str, size: usize| std::fs::write(place.path(&format!("in/{name}")), vec![b'x'; size]).unwrap();
-        write(".env", 1);
-        write(".env.production", 1);
-        write("id_rsa", 1);
-        write("large.md", MAX_DOCUMENT + 1);
-        write(".git/config", 1);
+        for (name, size) in
+            [(".env", 1), (".env.production", 1), ("id_rsa", 1), ("large.md", MAX_DOCUMENT + 1), (".git/config", 1)]
+        {
+            std::fs::write(place.path(&format!("in/{name}")), vec![b'x'; size]).unwrap();
+        }
         symlink(place.path("in/.env"), place.path("in/plain.md")).unwrap();
         symlink("/proc/self/environ", place.path("in/environ.md")).unwrap();
         let made = std::process::Command::new("mkfifo").arg(place.path("in/pipe.md")).status();
@@ -547,7 +557,7 @@ mod tests {
 
     #[test]
     fn a_git_file_that_leads_out_counts_only_where_it_is_known_there() {
-        let place = Place::new();
+        let place = TestFolders::new();
         let fence = place.fence();
         let tree = place.path("in/tree");
         let admin = place.path("out/repo/.git/worktrees/tree");
@@ -573,8 +583,8 @@ mod tests {
     }
 
     /// Creates two repositories with one commit each: `in/plain` and `out/theirs`.
-    fn with_repositories() -> (Place, Fence, PathBuf) {
-        let place = Place::new();
+    fn with_repositories() -> (TestFolders, Fence, PathBuf) {
+        let place = TestFolders::new();
         std::fs::remove_dir(place.path("in/.git")).unwrap();
         for name in ["in/plain", "out/theirs"] {
             git(&place.path(""), &["init", "-q", name]);
@@ -596,8 +606,8 @@ mod tests {
 
     #[test]
     fn mcp_06_a_repository_borrows_nothing_from_outside() {
-        type Turn = fn(&Path, &Path);
-        let turns: [(&str, Turn); 10] = [
+        type FolderPreparation = fn(&Path, &Path);
+        let turns: [(&str, FolderPreparation); 10] = [
             ("alternates", |git, theirs| {
                 std::fs::write(git.join("objects/info/alternates"), format!("{}/objects\n", theirs.display())).unwrap();
             }),
@@ -691,49 +701,51 @@ mod tests {
 
     #[test]
     fn roots_of_a_client_narrow_what_the_operator_named() {
-        let place = Place::new();
+        let place = TestFolders::new();
         let fence = place.fence();
-        let uri = |below: &str| format!("file://{}", place.path(below).display());
-        let roots = |uris: &[String]| fence.narrowed(uris).map(|f| f.roots);
-        assert_eq!(roots(&[uri("in/a")]).unwrap(), [place.path("in/a")]);
-        assert_eq!(roots(&[uri("")]).unwrap(), [place.path("in")]);
-        assert_eq!(roots(&["file:///".to_owned()]).unwrap(), [place.path("in")]);
-        assert!(roots(&[uri("out")]).is_err());
-        assert_eq!(roots(&[uri("in/%61"), uri("in/a")]).unwrap(), [place.path("in/a")]);
+        assert_eq!(roots(&fence, &[place.uri("in/a")]).unwrap(), [place.path("in/a")]);
+        assert_eq!(roots(&fence, &[place.uri("")]).unwrap(), [place.path("in")]);
+        assert_eq!(roots(&fence, &["file:///".to_owned()]).unwrap(), [place.path("in")]);
+        assert!(roots(&fence, &[place.uri("out")]).is_err());
+        assert_eq!(roots(&fence, &[place.uri("in/%61"), place.uri("in/a")]).unwrap(), [place.path("in/a")]);
         for nothing in ["https://example.com/x", "file://relative", "file:///no/such/folder", "file://%zz", "x"] {
-            assert!(roots(&[nothing.to_owned()]).is_err(), "{nothing}");
-            assert_eq!(roots(&[nothing.to_owned(), uri("in/a")]).unwrap(), [place.path("in/a")], "{nothing}");
+            assert!(roots(&fence, &[nothing.to_owned()]).is_err(), "{nothing}");
+            let two = [nothing.to_owned(), place.uri("in/a")];
+            assert_eq!(roots(&fence, &two).unwrap(), [place.path("in/a")], "{nothing}");
         }
-        assert!(roots(&[]).is_err());
+        assert!(roots(&fence, &[]).is_err());
+    }
+
+    /// Returns the served folders after a client named its folders.
+    fn roots(fence: &Fence, uris: &[String]) -> Result<Vec<PathBuf>> {
+        fence.narrowed(uris).map(|f| f.roots)
     }
 
     #[test]
     fn roots_of_a_client_never_widen_a_repository_that_was_found() {
-        let place = Place::new();
+        let place = TestFolders::new();
         let git = std::process::Command::new("git").args(["init", "-q"]).arg(place.path("in/a")).status().unwrap();
         assert!(git.success());
         let env = Env::from_pairs(place.path(""), [("HOME", place.path("out").into_os_string())]);
         let fence = Fence::new(None, &place.path("in/a/b"), &env).unwrap();
-        let uri = |below: &str| format!("file://{}", place.path(below).display());
         assert_eq!(fence.roots, [place.path("in/a")]);
-        for wide in ["file:///".to_owned(), uri(""), uri("in")] {
+        for wide in ["file:///".to_owned(), place.uri(""), place.uri("in")] {
             assert_eq!(fence.narrowed(&[wide]).unwrap().roots, [place.path("in/a")]);
         }
-        assert!(fence.narrowed(&[uri("out")]).is_err());
-        assert_eq!(fence.narrowed(&[uri("in/a/b")]).unwrap().roots, [place.path("in/a/b")]);
+        assert!(fence.narrowed(&[place.uri("out")]).is_err());
+        assert_eq!(fence.narrowed(&[place.uri("in/a/b")]).unwrap().roots, [place.path("in/a/b")]);
     }
 
     #[test]
     fn where_nothing_was_named_or_found_a_client_may_not_open_everything() {
-        let place = Place::new();
+        let place = TestFolders::new();
         std::fs::create_dir_all(place.path("home/me/project")).unwrap();
         let env = Env::from_pairs(place.path(""), [("HOME", place.path("home/me").into_os_string())]);
         let fence = Fence::new(None, &place.path("out"), &env).unwrap();
-        let uri = |below: &str| format!("file://{}", place.path(below).display());
-        assert_eq!(fence.narrowed(&[uri("home/me/project")]).unwrap().roots, [place.path("home/me/project")]);
-        for wide in ["file:///".to_owned(), uri(""), uri("home"), uri("home/me")] {
+        assert_eq!(fence.narrowed(&[place.uri("home/me/project")]).unwrap().roots, [place.path("home/me/project")]);
+        for wide in ["file:///".to_owned(), place.uri(""), place.uri("home"), place.uri("home/me")] {
             assert!(fence.narrowed(std::slice::from_ref(&wide)).is_err(), "{wide}");
-            let both = [wide, uri("in/a")];
+            let both = [wide, place.uri("in/a")];
             assert_eq!(fence.narrowed(&both).unwrap().roots, [place.path("in/a")]);
         }
     }

@@ -8,7 +8,7 @@
 use super::batch::Batches;
 use super::calls::{Calls, Refused};
 use super::log::Log;
-use super::scan::Scan;
+use super::scan::MessageScan;
 use crate::stop::Signal;
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -42,16 +42,16 @@ const GRACE: Duration = Duration::from_millis(250);
 
 /// An input line, as the reading thread sends it.
 #[derive(Debug)]
-enum Line {
+enum InputLine {
     /// A message, without its line end.
-    Whole(Vec<u8>, Scan),
-    TooLong(Scan),
+    Whole(Vec<u8>, MessageScan),
+    TooLong(MessageScan),
 }
 
 /// Both directions of the connection.
 #[derive(Debug)]
-pub(super) struct Lines {
-    incoming: mpsc::Receiver<Line>,
+pub(super) struct LineConnection {
+    incoming: mpsc::Receiver<InputLine>,
     outgoing: mpsc::Sender<Vec<u8>>,
     /// Set to true when standard output is closed, or when the program ends.
     gone: watch::Receiver<bool>,
@@ -71,9 +71,9 @@ pub(super) struct Lines {
     until: Option<Instant>,
 }
 
-/// The handles of [`Lines`] for the code that ends the program.
+/// The handles of [`LineConnection`] for the code that ends the program.
 #[derive(Debug)]
-pub(super) struct Ends {
+pub(super) struct ConnectionEnds {
     /// Set to true to stop reading.
     pub(super) gone: watch::Sender<bool>,
     /// Closed when all output is written.
@@ -90,7 +90,7 @@ pub(super) fn open(
     output: impl Write + Send + 'static,
     calls: Arc<Calls>,
     log: Log,
-) -> io::Result<(Lines, Ends)> {
+) -> io::Result<(LineConnection, ConnectionEnds)> {
     // One message waits for the server while the next one is read.
     let (to_server, incoming) = mpsc::channel(1);
     let (outgoing, to_client) = mpsc::channel(WAITING);
@@ -102,7 +102,7 @@ pub(super) fn open(
         write(output, to_client, &is_gone);
         drop(done);
     })?;
-    let lines = Lines {
+    let lines = LineConnection {
         incoming,
         outgoing,
         gone,
@@ -116,13 +116,13 @@ pub(super) fn open(
         begun: false,
         until: None,
     };
-    Ok((lines, Ends { gone: gone_tx, written }))
+    Ok((lines, ConnectionEnds { gone: gone_tx, written }))
 }
 
 /// Reads lines until the input or the receiver is closed.
-fn read(mut input: impl Read, to: &mpsc::Sender<Line>) {
+fn read(mut input: impl Read, to: &mpsc::Sender<InputLine>) {
     let mut buffer = vec![0; 64 << 10];
-    let (mut line, mut scan, mut too_long) = (Vec::new(), Scan::default(), false);
+    let (mut line, mut scan, mut too_long) = (Vec::new(), MessageScan::default(), false);
     loop {
         let got = match input.read(&mut buffer) {
             Ok(0) => return,
@@ -147,7 +147,8 @@ fn read(mut input: impl Read, to: &mpsc::Sender<Line>) {
             }
             let scan = std::mem::take(&mut scan);
             let whole = std::mem::take(&mut line);
-            let next = if std::mem::take(&mut too_long) { Line::TooLong(scan) } else { Line::Whole(whole, scan) };
+            let next =
+                if std::mem::take(&mut too_long) { InputLine::TooLong(scan) } else { InputLine::Whole(whole, scan) };
             if to.blocking_send(next).is_err() {
                 return;
             }
@@ -186,12 +187,12 @@ enum Taken {
     Ignore(&'static str),
 }
 
-impl Lines {
+impl LineConnection {
     /// Parses a line.
-    fn take(&mut self, line: Line) -> Taken {
+    fn take(&mut self, line: InputLine) -> Taken {
         let (bytes, scan) = match line {
-            Line::Whole(bytes, scan) => (bytes, scan),
-            Line::TooLong(scan) => {
+            InputLine::Whole(bytes, scan) => (bytes, scan),
+            InputLine::TooLong(scan) => {
                 let why = format!("the message is longer than {} MiB", MOST >> 20);
                 return Taken::Refuse(id_of(&scan), ErrorData::invalid_request(why, None));
             }
@@ -225,7 +226,7 @@ impl Lines {
         let (mut open, mut answers, mut cancelled) = (Vec::new(), Vec::new(), Vec::new());
         for member in members {
             let text = member.to_string();
-            let mut scan = Scan::default();
+            let mut scan = MessageScan::default();
             scan.feed(text.as_bytes());
             match self.message(text.as_bytes(), &scan) {
                 Taken::Message(message) => {
@@ -251,7 +252,7 @@ impl Lines {
     }
 
     /// Parses a message, and opens it if it is a request.
-    fn message(&mut self, text: &[u8], scan: &Scan) -> Taken {
+    fn message(&mut self, text: &[u8], scan: &MessageScan) -> Taken {
         let parsed = serde_json::from_slice::<ClientJsonRpcMessage>(text);
         match parsed {
             Ok(ClientJsonRpcMessage::Request(request)) => {
@@ -327,7 +328,7 @@ fn cancels(notification: &ClientNotification) -> Option<&RequestId> {
 }
 
 /// Returns an ID in the type of the protocol.
-fn id_of(scan: &Scan) -> Option<RequestId> {
+fn id_of(scan: &MessageScan) -> Option<RequestId> {
     match scan.id()? {
         Value::String(s) => Some(NumberOrString::String(s.into())),
         Value::Number(n) => n.as_i64().map(NumberOrString::Number),
@@ -355,7 +356,7 @@ fn no_json(why: &serde_json::Error) -> ErrorData {
 }
 
 /// Returns the result for a line that is not a message of the protocol.
-fn no_message(text: &[u8], scan: &Scan) -> Taken {
+fn no_message(text: &[u8], scan: &MessageScan) -> Taken {
     let value = match serde_json::from_slice::<Value>(text) {
         Ok(value) => value,
         // Responses and notifications get no answer, also if they are invalid.
@@ -379,7 +380,7 @@ fn no_message(text: &[u8], scan: &Scan) -> Taken {
     }
 }
 
-impl Transport<RoleServer> for Lines {
+impl Transport<RoleServer> for LineConnection {
     type Error = io::Error;
 
     fn send(&mut self, item: ServerJsonRpcMessage) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {

@@ -18,20 +18,20 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(5);
 /// Collects the progress of a review.
 #[derive(Debug, Default)]
 pub(super) struct Bridge {
-    counts: Mutex<Counts>,
+    counts: Mutex<ProgressCounts>,
     /// Findings that are not reported yet.
     findings: Mutex<Vec<Inert>>,
     changed: Notify,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Counts {
+struct ProgressCounts {
     files: (usize, usize),
     requests: (usize, usize),
     usd: Option<f64>,
 }
 
-impl Counts {
+impl ProgressCounts {
     fn done(self) -> usize {
         self.files.0 + self.requests.0
     }
@@ -52,12 +52,12 @@ impl Counts {
 }
 
 impl Bridge {
-    fn update(&self, change: impl FnOnce(&mut Counts)) {
+    fn update(&self, change: impl FnOnce(&mut ProgressCounts)) {
         change(&mut self.counts.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_one();
     }
 
-    fn counts(&self) -> Counts {
+    fn counts(&self) -> ProgressCounts {
         *self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

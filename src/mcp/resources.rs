@@ -1,7 +1,7 @@
 //! Resources: stored reviews (`review://latest`, `review://<id>`) and the complete schemas of answers
 //! (`schema://TOOL`).
 
-use super::tools::{Call, Tool};
+use super::tools::{McpTool, ToolCall};
 use crate::error::Result;
 use crate::history::SessionId;
 use crate::wire::stored::Overview;
@@ -20,7 +20,7 @@ const LISTED: usize = 20;
 /// # Errors
 ///
 /// The store cannot be read.
-pub(super) fn list(call: &Call<'_>, offered: &[&Tool]) -> Result<Vec<Resource>> {
+pub(super) fn list(call: &ToolCall<'_>, offered: &[&McpTool]) -> Result<Vec<Resource>> {
     if !offers(offered, HISTORY) || !call.fence.home(call.env)?.is_repository() {
         return Ok(Vec::new());
     }
@@ -44,12 +44,12 @@ fn one(s: &Overview) -> Resource {
         .with_mime_type(KIND)
 }
 
-fn offers(offered: &[&Tool], name: &str) -> bool {
+fn offers(offered: &[&McpTool], name: &str) -> bool {
     offered.iter().any(|t| t.name == name)
 }
 
 /// Returns the URI templates.
-pub(super) fn templates(offered: &[&Tool]) -> Vec<ResourceTemplate> {
+pub(super) fn templates(offered: &[&McpTool]) -> Vec<ResourceTemplate> {
     let review = ResourceTemplate::new(format!("{SCHEME}{{review_id}}"), "review")
         .with_title("A stored review")
         .with_description("A review with all its rounds, by its ID (2026-01-31-001) or latest")
@@ -66,7 +66,7 @@ pub(super) fn templates(offered: &[&Tool]) -> Vec<ResourceTemplate> {
 /// # Errors
 ///
 /// The review does not exist or cannot be read.
-pub(super) fn read(call: &Call<'_>, offered: &[&Tool], uri: &str) -> Result<Option<ResourceContents>> {
+pub(super) fn read(call: &ToolCall<'_>, offered: &[&McpTool], uri: &str) -> Result<Option<ResourceContents>> {
     if let Some(name) = uri.strip_prefix(SCHEMA).map(|t| t.trim_end_matches('/')) {
         let tool = offered.iter().find(|t| t.name == name);
         let schema = tool.map(|t| format!("{:#}", (t.answers)()));

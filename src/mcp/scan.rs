@@ -9,7 +9,7 @@ const MOST_OF_AN_ID: usize = 512;
 
 /// The state of the scan of one message.
 #[derive(Debug, Default)]
-pub(super) struct Scan {
+pub(super) struct MessageScan {
     /// Number of open containers.
     depth: usize,
     /// Number of values; a member and its name count as one.
@@ -31,7 +31,7 @@ pub(super) struct Scan {
     answers: bool,
 }
 
-impl Scan {
+impl MessageScan {
     /// Scans the next bytes.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for &b in bytes {
@@ -140,8 +140,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn scan(text: &str) -> Scan {
-        let mut scan = Scan::default();
+    fn scan(text: &str) -> MessageScan {
+        let mut scan = MessageScan::default();
         // In pieces, as a pipe delivers it.
         text.as_bytes().chunks(3).for_each(|c| scan.feed(c));
         scan

@@ -1,14 +1,14 @@
 //! The server: its description of itself, and the path from a call to its answer.
 
-use super::answer::Answer;
-use super::args::{Given, Unfit};
+use super::answer::ToolAnswer;
+use super::args::{GivenArgs, Unfit};
 use super::calls::Calls;
 use super::fence::Fence;
 use super::log::Log;
 use super::progress::Bridge;
 use super::prompts;
 use super::resources;
-use super::tools::{self, Call, Tool};
+use super::tools::{self, McpTool, ToolCall};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::progress::Silent;
@@ -55,12 +55,12 @@ pub(super) struct Shared {
     pub(super) calls: Arc<Calls>,
     pub(super) log: Log,
     /// All tools, before the policy selects the offered ones.
-    pub(super) tools: &'static [&'static [Tool]],
+    pub(super) tools: &'static [&'static [McpTool]],
 }
 
 /// The server.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct McpServer {
     shared: Arc<Shared>,
     begun: AtomicBool,
     narrowed: Mutex<Narrowed>,
@@ -75,7 +75,7 @@ struct Narrowed {
     known: Option<Result<Arc<Fence>>>,
 }
 
-impl Server {
+impl McpServer {
     pub(super) fn new(shared: Shared) -> Self {
         Self { shared: Arc::new(shared), begun: AtomicBool::new(false), narrowed: Mutex::default() }
     }
@@ -134,7 +134,7 @@ impl Server {
     }
 
     /// Returns the tools that the policy offers. If the policy cannot be read, every call reports why.
-    async fn menu(&self, fence: Arc<Fence>) -> Result<Vec<&'static Tool>> {
+    async fn menu(&self, fence: Arc<Fence>) -> Result<Vec<&'static McpTool>> {
         self.apart(move |shared| shared.menu(&fence)).await
     }
 
@@ -142,20 +142,19 @@ impl Server {
     async fn resources<T: Send + 'static>(
         &self,
         peer: &Peer<RoleServer>,
-        read: impl FnOnce(&Call<'_>, &[&'static Tool]) -> Result<T> + Send + 'static,
+        read: impl FnOnce(&ToolCall<'_>, &[&'static McpTool]) -> Result<T> + Send + 'static,
     ) -> std::result::Result<T, ErrorData> {
-        let failed = |e: Error| ErrorData::internal_error(Inert::new(e.message).to_string(), None);
-        let fence = self.fence(peer).await.map_err(failed)?;
+        let fence = self.fence(peer).await.map_err(internal)?;
         let reading = self.apart(move |shared| {
             let offered = shared.menu(&fence)?;
-            let (given, stop) = (Given::default(), Stop::default());
+            let (given, stop) = (GivenArgs::default(), Stop::default());
             read(&shared.quiet(&given, &fence, &stop), &offered)
         });
-        reading.await.map_err(failed)
+        reading.await.map_err(internal)
     }
 
     /// Calls the tool's handler for rejected calls.
-    async fn refused(&self, tool: &'static Tool, given: Given, why: &Error, peer: &Peer<RoleServer>) {
+    async fn refused(&self, tool: &'static McpTool, given: GivenArgs, why: &Error, peer: &Peer<RoleServer>) {
         let (Some(hear), Ok(fence)) = (tool.refused, self.fence(peer).await) else { return };
         let why = why.clone();
         let heard = self.apart(move |shared| {
@@ -167,10 +166,10 @@ impl Server {
         }
     }
 
-    async fn call(&self, tool: &'static Tool, given: Given, context: &RequestContext<RoleServer>) -> Answer {
+    async fn call(&self, tool: &'static McpTool, given: GivenArgs, context: &RequestContext<RoleServer>) -> ToolAnswer {
         let fence = match self.fence(&context.peer).await {
             Ok(fence) => fence,
-            Err(e) => return Answer::error(&e),
+            Err(e) => return ToolAnswer::error(&e),
         };
         let running = self.shared.calls.run();
         let turns = async {
@@ -182,8 +181,8 @@ impl Server {
         };
         let turn = tokio::select! {
             turn = turns => turn,
-            () = context.ct.cancelled() => return Answer::internal(),
-            _ = running.stop.wait() => return Answer::error(&Error::usage("the server is ending")),
+            () = context.ct.cancelled() => return ToolAnswer::internal(),
+            _ = running.stop.wait() => return ToolAnswer::error(&Error::usage("the server is ending")),
         };
         let bridge = Arc::new(Bridge::default());
         let work = Work {
@@ -200,7 +199,7 @@ impl Server {
             let _ = tell.send(work.run());
         });
         if let Err(e) = thread {
-            return Answer::error(&Error::incomplete("no thread could be started").caused_by(&e));
+            return ToolAnswer::error(&Error::incomplete("no thread could be started").caused_by(&e));
         }
         let token = context.meta.get_progress_token();
         let telling = async {
@@ -215,9 +214,9 @@ impl Server {
             std::future::pending::<()>().await;
         };
         let answer = tokio::select! {
-            answer = told => answer.unwrap_or_else(|_| Answer::internal()),
-            () = telling => Answer::internal(),
-            () = cancelling => Answer::internal(),
+            answer = told => answer.unwrap_or_else(|_| ToolAnswer::internal()),
+            () = telling => ToolAnswer::internal(),
+            () = cancelling => ToolAnswer::internal(),
         };
         drop(turn);
         answer
@@ -226,22 +225,29 @@ impl Server {
 
 impl Shared {
     /// Returns every tool.
-    fn all(&self) -> impl Iterator<Item = &'static Tool> + use<> {
+    fn all(&self) -> impl Iterator<Item = &'static McpTool> + use<> {
         self.tools.iter().copied().flatten()
     }
 
     /// Returns a call without progress notifications.
-    fn quiet<'a>(&'a self, given: &'a Given, fence: &'a Fence, stop: &'a Stop) -> Call<'a> {
+    fn quiet<'a>(&'a self, given: &'a GivenArgs, fence: &'a Fence, stop: &'a Stop) -> ToolCall<'a> {
         let config = self.config.as_deref();
-        Call { given, fence, env: &self.env, config, progress: &Silent, stop, now: jiff::Timestamp::now() }
+        ToolCall { given, fence, env: &self.env, config, progress: &Silent, stop, now: jiff::Timestamp::now() }
     }
 
     /// Returns the tools that the policy offers.
-    fn menu(&self, fence: &Fence) -> Result<Vec<&'static Tool>> {
+    fn menu(&self, fence: &Fence) -> Result<Vec<&'static McpTool>> {
         let policy = tools::policy_of(&fence.home(&self.env)?, self.config.as_deref(), &self.env)?;
-        let offered = |t: &&Tool| policy.mcp.tools.as_ref().is_none_or(|names| names.iter().any(|n| n == t.name));
-        Ok(self.all().filter(offered).collect())
+        Ok(match &policy.mcp.tools {
+            Some(names) => self.all().filter(|t| names.iter().any(|n| n == t.name)).collect(),
+            None => self.all().collect(),
+        })
     }
+}
+
+/// Returns an error for a client.
+fn internal(e: Error) -> ErrorData {
+    ErrorData::internal_error(Inert::new(e.message).to_string(), None)
 }
 
 /// Requests the client's roots.
@@ -251,21 +257,19 @@ impl Shared {
 /// Incomplete: the client does not answer in time, or rejects the request.
 #[expect(deprecated, reason = "clients of the older generations have roots")]
 async fn roots(peer: &Peer<RoleServer>) -> Result<Vec<String>> {
-    let silent = |why: &str| {
-        Error::incomplete(format!("the client has open folders and {why}, so the permitted root is unknown"))
-            .hint("it is asked by roots/list; a client that has no such folders does not declare roots")
+    let why = match tokio::time::timeout(ROOTS, peer.list_roots()).await {
+        Ok(Ok(listed)) => return Ok(listed.roots.into_iter().take(100).map(|r| r.uri).collect()),
+        Ok(Err(_)) => "does not name them".to_owned(),
+        Err(_) => format!("did not name them within {} s", ROOTS.as_secs()),
     };
-    match tokio::time::timeout(ROOTS, peer.list_roots()).await {
-        Ok(Ok(listed)) => Ok(listed.roots.into_iter().take(100).map(|r| r.uri).collect()),
-        Ok(Err(_)) => Err(silent("does not name them")),
-        Err(_) => Err(silent(&format!("did not name them within {} s", ROOTS.as_secs()))),
-    }
+    Err(Error::incomplete(format!("the client has open folders and {why}, so the permitted root is unknown"))
+        .hint("it is asked by roots/list; a client that has no such folders does not declare roots"))
 }
 
 /// One call, on its own thread.
 struct Work {
-    tool: &'static Tool,
-    given: Given,
+    tool: &'static McpTool,
+    given: GivenArgs,
     fence: Arc<Fence>,
     shared: Arc<Shared>,
     bridge: Arc<Bridge>,
@@ -274,20 +278,21 @@ struct Work {
 
 impl Work {
     /// Runs the tool. A panic becomes an error answer, so that the server keeps running.
-    fn run(&self) -> Answer {
-        let call = Call { progress: self.bridge.as_ref(), ..self.shared.quiet(&self.given, &self.fence, &self.stop) };
+    fn run(&self) -> ToolAnswer {
+        let call =
+            ToolCall { progress: self.bridge.as_ref(), ..self.shared.quiet(&self.given, &self.fence, &self.stop) };
         match catch_unwind(AssertUnwindSafe(|| (self.tool.run)(&call))) {
             Ok(Ok(answer)) => answer,
-            Ok(Err(e)) => Answer::error(&e),
-            Err(_) => Answer::internal(),
+            Ok(Err(e)) => ToolAnswer::error(&e),
+            Err(_) => ToolAnswer::internal(),
         }
     }
 }
 
 /// Marks a call as ended when it is dropped.
-struct Ending<'a>(&'a Calls, RequestId);
+struct CallGuard<'a>(&'a Calls, RequestId);
 
-impl Drop for Ending<'_> {
+impl Drop for CallGuard<'_> {
     fn drop(&mut self) {
         self.0.ended(&self.1);
     }
@@ -312,7 +317,7 @@ const METHODS: &[&str] = &[
     "resources/unsubscribe",
 ];
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let capabilities = ServerCapabilities::builder().enable_tools().enable_prompts().enable_resources().build();
         let mut own = Implementation::new(crate::NAME, env!("CARGO_PKG_VERSION"));
@@ -348,7 +353,7 @@ impl ServerHandler for Server {
             Err(e) => Err(e),
         };
         let menu = menu.unwrap_or_else(|_| self.shared.all().collect());
-        Ok(ListToolsResult::with_all_items(menu.into_iter().map(Tool::listed).collect()))
+        Ok(ListToolsResult::with_all_items(menu.into_iter().map(McpTool::listed).collect()))
     }
 
     async fn call_tool(
@@ -356,37 +361,36 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResponse, ErrorData> {
-        let _ending = Ending(&self.shared.calls, context.id.clone());
+        let _ending = CallGuard(&self.shared.calls, context.id.clone());
         let log = self.shared.log;
         log.say(1, || format!("call {}: {}", context.id, request.name));
-        let unknown = || {
+        let Some(tool) = self.shared.all().find(|t| t.name == request.name) else {
             let names: Vec<_> = self.shared.all().map(|t| t.name).collect();
             let name = super::args::shown(&request.name);
-            Err(ErrorData::invalid_params(format!("unknown tool {name}; known: {}", names.join(", ")), None))
+            return Err(ErrorData::invalid_params(format!("unknown tool {name}; known: {}", names.join(", ")), None));
         };
-        let Some(tool) = self.shared.all().find(|t| t.name == request.name) else { return unknown() };
         let menu = match self.fence(&context.peer).await {
             Ok(fence) => self.menu(fence).await,
             Err(e) => Err(e),
         };
         let offered = match menu {
             Ok(menu) => menu.iter().any(|t| t.name == tool.name),
-            Err(e) => return Ok(Answer::error(&e).into_result().into()),
+            Err(e) => return Ok(ToolAnswer::error(&e).into_result().into()),
         };
         if !offered {
             let error = Error::usage(format!("the policy does not offer {}", tool.name));
-            return Ok(Answer::error(
+            return Ok(ToolAnswer::error(
                 &error.hint("[mcp] tools in .claude-reviewer.toml at HEAD names what is offered"),
             )
             .into_result()
             .into());
         }
-        let answer = match Given::check(tool.args, request.arguments.unwrap_or_default()) {
+        let answer = match GivenArgs::check(tool.args, request.arguments.unwrap_or_default()) {
             Ok(given) => self.call(tool, given, &context).await,
             Err(Unfit { why, given }) => {
                 let error = Error::usage(format!("{}: {why}", tool.name));
                 self.refused(tool, given, &error, &context.peer).await;
-                Answer::error(&error)
+                ToolAnswer::error(&error)
             }
         };
         log.say(1, || {
@@ -470,23 +474,23 @@ impl ServerHandler for Server {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::tools::Effect;
+    use crate::mcp::tools::ToolEffect;
     use serde_json::json;
     use std::io::{BufRead as _, BufReader, Write as _};
 
-    const PANICS: Tool = Tool {
+    const PANICS: McpTool = McpTool {
         name: "panics",
         title: "",
         about: "",
         args: &[],
         answers: || json!({}),
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         asks: false,
         run: |_| panic!("on purpose"),
         refused: None,
     };
     /// The real tools, and a tool that always fails.
-    const MENU: &[&[Tool]] = &[tools::ALL[0], tools::ALL[1], tools::ALL[2], &[PANICS]];
+    const MENU: &[&[McpTool]] = &[tools::ALL[0], tools::ALL[1], tools::ALL[2], &[PANICS]];
 
     fn shared(dir: &std::path::Path) -> Shared {
         let env = Env::default();
@@ -494,8 +498,8 @@ mod tests {
         Shared { fence, env, config: None, calls: Arc::default(), log: Log::default(), tools: MENU }
     }
 
-    fn server(dir: &std::path::Path) -> Server {
-        Server::new(shared(dir))
+    fn server(dir: &std::path::Path) -> McpServer {
+        McpServer::new(shared(dir))
     }
 
     #[test]
@@ -521,7 +525,7 @@ mod tests {
         let shared = shared(dir.path());
         let work = Work {
             tool: &PANICS,
-            given: Given::default(),
+            given: GivenArgs::default(),
             fence: Arc::new(shared.fence.clone()),
             shared: Arc::new(shared),
             bridge: Arc::default(),
@@ -543,7 +547,7 @@ mod tests {
             let calls = Arc::clone(&shared.calls);
             let (lines, _ends) = super::super::lines::open(theirs, ours, calls, Log::default()).unwrap();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-            runtime.block_on(super::super::served(Server::new(shared), lines));
+            runtime.block_on(super::super::served(McpServer::new(shared), lines));
         });
         let mut answers = BufReader::new(from_server).lines();
         // Every line that the server writes must be a message.

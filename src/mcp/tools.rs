@@ -12,13 +12,13 @@ pub(super) mod review_words;
 pub(super) mod session;
 pub(super) mod stateless;
 
-use super::answer::Answer;
-use super::args::{self, Arg, Given};
+use super::answer::ToolAnswer;
+use super::args::{self, Arg, GivenArgs};
 use super::fence::{Fence, Served};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::forge::Issues;
-use crate::policy::{self, File, Policy, Sources};
+use crate::policy::{self, Policy, PolicyFile, Sources};
 use crate::progress::Progress;
 use crate::request::{Authority, Overrides, ReviewRequest, Source};
 use crate::review::{self, World};
@@ -30,23 +30,23 @@ use std::sync::{Arc, LazyLock};
 
 /// A tool.
 #[derive(Clone, Copy)]
-pub(super) struct Tool {
+pub(super) struct McpTool {
     pub(super) name: &'static str,
     pub(super) title: &'static str,
     pub(super) about: &'static str,
     pub(super) args: &'static [Arg],
     pub(super) answers: fn() -> Value,
-    pub(super) effect: Effect,
+    pub(super) effect: ToolEffect,
     /// The tool may ask a model.
     pub(super) asks: bool,
-    pub(super) run: fn(&Call<'_>) -> Result<Answer>,
+    pub(super) run: fn(&ToolCall<'_>) -> Result<ToolAnswer>,
     /// Handles a call that was rejected for its arguments. The call has only the valid ones.
-    pub(super) refused: Option<fn(&Call<'_>, &Error) -> Result<()>>,
+    pub(super) refused: Option<fn(&ToolCall<'_>, &Error) -> Result<()>>,
 }
 
 /// The effect of a tool on files and on the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(super) enum ToolEffect {
     /// None.
     Reads,
     /// Adds to the store of reviews, or writes reports.
@@ -57,15 +57,15 @@ pub(super) enum Effect {
     Edits,
 }
 
-impl std::fmt::Debug for Tool {
+impl std::fmt::Debug for McpTool {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Tool").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("McpTool").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
 /// The inputs of a tool.
-pub(super) struct Call<'a> {
-    pub(super) given: &'a Given,
+pub(super) struct ToolCall<'a> {
+    pub(super) given: &'a GivenArgs,
     pub(super) fence: &'a Fence,
     pub(super) env: &'a Env,
     /// A policy file that the operator named.
@@ -75,29 +75,29 @@ pub(super) struct Call<'a> {
     pub(super) now: jiff::Timestamp,
 }
 
-impl std::fmt::Debug for Call<'_> {
+impl std::fmt::Debug for ToolCall<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Call").field("given", &self.given).finish_non_exhaustive()
+        f.debug_struct("ToolCall").field("given", &self.given).finish_non_exhaustive()
     }
 }
 
 /// All tools, in the order in which clients see them.
-pub(super) const ALL: &[&[Tool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS, delegate::TOOLS, fix::TOOLS];
+pub(super) const ALL: &[&[McpTool]] = &[session::TOOLS, stateless::TOOLS, judge::TOOLS, delegate::TOOLS, fix::TOOLS];
 
-impl Tool {
+impl McpTool {
     /// Returns the tool in the type of the protocol.
     pub(super) fn listed(&self) -> rmcp::model::Tool {
         /// Built once: building the schemas takes longer than the rest of a list.
         static LISTED: LazyLock<Vec<rmcp::model::Tool>> =
-            LazyLock::new(|| ALL.iter().copied().flatten().map(Tool::described).collect());
+            LazyLock::new(|| ALL.iter().copied().flatten().map(McpTool::described).collect());
         LISTED.iter().find(|t| t.name == self.name).cloned().unwrap_or_else(|| self.described())
     }
 
     fn described(&self) -> rmcp::model::Tool {
         let annotations = ToolAnnotations::with_title(self.title)
-            .read_only(self.effect == Effect::Reads)
-            .destructive(self.effect == Effect::Edits)
-            .idempotent(matches!(self.effect, Effect::Reads | Effect::Settles))
+            .read_only(self.effect == ToolEffect::Reads)
+            .destructive(self.effect == ToolEffect::Edits)
+            .idempotent(matches!(self.effect, ToolEffect::Reads | ToolEffect::Settles))
             .open_world(self.asks);
         let output = super::answer::object(brief::brief(&(self.answers)()));
         rmcp::model::Tool::new(self.name, self.about, Arc::new(args::schema(self.args)))
@@ -107,7 +107,7 @@ impl Tool {
     }
 }
 
-impl Call<'_> {
+impl ToolCall<'_> {
     /// Returns the environment of a review.
     pub(super) fn world(&self) -> World<'_> {
         World {
@@ -149,7 +149,7 @@ impl Call<'_> {
     }
 }
 
-/// Creates the request of a client; see [`Call::request`].
+/// Creates the request of a client; see [`ToolCall::request`].
 fn request(source: Source, served: &Served, config: Option<&Path>) -> ReviewRequest {
     let config = config.map(Path::to_owned);
     ReviewRequest { authority: Authority::Head, config, ..ReviewRequest::new(source, served.dir().to_owned()) }
@@ -165,8 +165,8 @@ pub(super) fn policy_of(served: &Served, config: Option<&Path>, env: &Env) -> Re
     if served.is_repository() {
         return review::place(&request(Source::Auto, served, config), env).map(|(_, policy)| policy);
     }
-    let user = File::user(env)?;
-    let project = config.map(|c| policy::Project::from_flag(c, served.dir())).transpose()?;
+    let user = PolicyFile::user(env)?;
+    let project = config.map(|c| policy::ProjectFile::from_flag(c, served.dir())).transpose()?;
     let overrides = Overrides::default();
     let sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &overrides };
     Ok(policy::load(&sources)?.policy)

@@ -1,6 +1,6 @@
 //! `[context]`: tickets and pages that models get in addition to a change.
 
-use super::value::Value;
+use super::value::PolicyValue;
 use std::time::Duration;
 
 /// Calls of one review, at most.
@@ -78,15 +78,15 @@ impl Default for ContextPolicy {
 
 impl ContextPolicy {
     /// Returns the servers as a value; unset if there are none.
-    pub(super) fn to_value(servers: &[ContextServer]) -> Value {
+    pub(super) fn to_value(servers: &[ContextServer]) -> PolicyValue {
         match servers {
-            [] => Value::Unset,
-            all => Value::Table(all.iter().map(|s| (s.name.clone(), s.to_value())).collect()),
+            [] => PolicyValue::Unset,
+            all => PolicyValue::Table(all.iter().map(|s| (s.name.clone(), s.to_value())).collect()),
         }
     }
 
-    /// Reads the servers from a value that [`Kind`](super::kind::Kind) validated.
-    pub(super) fn of_value(value: &Value) -> Vec<ContextServer> {
+    /// Reads the servers from a value that [`ValueKind`](super::kind::ValueKind) validated.
+    pub(super) fn of_value(value: &PolicyValue) -> Vec<ContextServer> {
         let mut servers: Vec<_> = value.table().iter().map(|(name, v)| ContextServer::of_value(name, v)).collect();
         servers.sort_by(|a, b| a.name.cmp(&b.name));
         servers
@@ -94,36 +94,43 @@ impl ContextPolicy {
 }
 
 impl ContextServer {
-    fn to_value(&self) -> Value {
+    fn to_value(&self) -> PolicyValue {
         let reads = (self.reads != Reads::default()).then(|| self.reads.name().to_owned());
         let rows = [
-            ("command", Value::list_or_unset(&self.command)),
-            ("env", Value::list_or_unset(&self.env)),
-            ("url", Value::optional(self.url.as_ref())),
-            ("token_env", Value::optional(self.token_env.as_ref())),
-            ("tool", Value::optional(self.tool.as_ref())),
-            ("argument", Value::optional(self.argument.as_ref())),
-            ("reads", Value::optional(reads.as_ref())),
+            ("command", PolicyValue::list_or_unset(&self.command)),
+            ("env", PolicyValue::list_or_unset(&self.env)),
+            ("url", PolicyValue::optional(self.url.as_ref())),
+            ("token_env", PolicyValue::optional(self.token_env.as_ref())),
+            ("tool", PolicyValue::optional(self.tool.as_ref())),
+            ("argument", PolicyValue::optional(self.argument.as_ref())),
+            ("reads", PolicyValue::optional(reads.as_ref())),
         ];
-        let is_set = |(_, v): &(&str, Value)| *v != Value::Unset;
-        Value::Table(rows.into_iter().filter(is_set).map(|(name, v)| (name.to_owned(), v)).collect())
+        let set = rows.into_iter().filter(|(_, v)| *v != PolicyValue::Unset);
+        PolicyValue::Table(set.map(|(name, v)| (name.to_owned(), v)).collect())
     }
 
-    fn of_value(name: &str, value: &Value) -> Self {
-        let row = |key: &str| value.table().iter().find(|(k, _)| k == key).map(|(_, v)| v);
-        let text = |key: &str| row(key).and_then(Value::to_optional);
-        let list = |key: &str| row(key).map(|v| v.list().to_vec()).unwrap_or_default();
+    fn of_value(name: &str, value: &PolicyValue) -> Self {
         Self {
             name: name.to_owned(),
-            command: list("command"),
-            env: list("env"),
-            url: text("url"),
-            token_env: text("token_env"),
-            tool: text("tool"),
-            argument: text("argument"),
-            reads: if text("reads").as_deref() == Some("pages") { Reads::Pages } else { Reads::Tickets },
+            command: list_of(value, "command"),
+            env: list_of(value, "env"),
+            url: text_of(value, "url"),
+            token_env: text_of(value, "token_env"),
+            tool: text_of(value, "tool"),
+            argument: text_of(value, "argument"),
+            reads: if text_of(value, "reads").as_deref() == Some("pages") { Reads::Pages } else { Reads::Tickets },
         }
     }
+}
+
+/// Returns the text of a row of a table.
+fn text_of(table: &PolicyValue, key: &str) -> Option<String> {
+    table.row(key).and_then(PolicyValue::to_optional)
+}
+
+/// Returns the list of a row of a table; an empty one if the row is missing.
+fn list_of(table: &PolicyValue, key: &str) -> Vec<String> {
+    table.row(key).map(|v| v.list().to_vec()).unwrap_or_default()
 }
 
 /// Returns true if the name of a tool means that it only reads. The server's description of its tools does not count:
@@ -224,6 +231,6 @@ mod tests {
             },
         ];
         assert_eq!(ContextPolicy::of_value(&ContextPolicy::to_value(&servers)), servers);
-        assert_eq!(ContextPolicy::to_value(&[]), Value::Unset);
+        assert_eq!(ContextPolicy::to_value(&[]), PolicyValue::Unset);
     }
 }

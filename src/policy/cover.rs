@@ -20,22 +20,22 @@ pub(super) struct Area {
     /// `None`: every path.
     pattern: Option<String>,
     /// `None`: the pattern is not understood.
-    shapes: Option<Vec<Shape>>,
+    shapes: Option<Vec<GlobShape>>,
 }
 
 /// The parts of a path, between its slashes.
-type Shape = Vec<Part>;
+type GlobShape = Vec<GlobPart>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Part {
+enum GlobPart {
     /// Any number of folders, including zero. Never the last part.
     Folders,
     /// One name, never empty.
-    Name(Vec<Token>),
+    Name(Vec<GlobToken>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Token {
+enum GlobToken {
     Character(char),
     One,
     Many,
@@ -91,7 +91,7 @@ impl Area {
         }
         let Some(shapes) = &self.shapes else { return false };
         // Shapes that no area covers yet.
-        let mut left: Vec<&Shape> = shapes.iter().collect();
+        let mut left: Vec<&GlobShape> = shapes.iter().collect();
         for other in others {
             if !effort.allows(self, other) {
                 return false;
@@ -112,28 +112,34 @@ impl Area {
 
     /// Returns the size of the area, for the effort of comparisons.
     fn size(&self) -> usize {
-        let size = |p: &Part| if let Part::Name(tokens) = p { tokens.len() + 1 } else { 1 };
-        1 + self.shapes.iter().flatten().flatten().map(size).sum::<usize>()
+        1 + self.shapes.iter().flatten().flatten().map(GlobPart::size).sum::<usize>()
+    }
+}
+
+impl GlobPart {
+    /// Returns the size of the part, for the effort of comparisons.
+    fn size(&self) -> usize {
+        if let Self::Name(tokens) = self { tokens.len() + 1 } else { 1 }
     }
 }
 
 /// Returns true if the wide shape matches every path of the narrow one. A wildcard of the narrow shape must be covered
 /// by a wildcard of the wide one.
-fn includes(wide: &[Part], narrow: &[Part]) -> bool {
+fn includes(wide: &[GlobPart], narrow: &[GlobPart]) -> bool {
     aligned(
         wide,
         narrow,
-        |w| *w == Part::Folders,
+        |w| *w == GlobPart::Folders,
         |w, n| match (w, n) {
-            (Part::Name(w), Part::Name(n)) => aligned(
+            (GlobPart::Name(w), GlobPart::Name(n)) => aligned(
                 w,
                 n,
-                |w| *w == Token::Many,
+                |w| *w == GlobToken::Many,
                 |w, n| match (w, n) {
                     // `?` matches one byte of a character outside ASCII.
-                    (Token::One, Token::Character(c)) => c.is_ascii(),
-                    (Token::One, Token::One) => true,
-                    (Token::Character(w), Token::Character(n)) => w == n,
+                    (GlobToken::One, GlobToken::Character(c)) => c.is_ascii(),
+                    (GlobToken::One, GlobToken::One) => true,
+                    (GlobToken::Character(w), GlobToken::Character(n)) => w == n,
                     _ => false,
                 },
             ),
@@ -165,32 +171,49 @@ fn aligned<T>(pattern: &[T], items: &[T], takes_all: impl Fn(&T) -> bool, takes:
 }
 
 /// Returns true if the shapes provably differ, in leading or trailing names.
-fn are_apart(a: &[Part], b: &[Part]) -> bool {
-    let names = |(a, b): (&Part, &Part)| match (a, b) {
-        (Part::Name(a), Part::Name(b)) => Some((a.clone(), b.clone())),
-        _ => None,
-    };
-    let mut top = a.iter().zip(b).map_while(names);
-    let mut end = a.iter().rev().zip(b.iter().rev()).map_while(names);
-    let fixed = |s: &[Part]| s.iter().all(|p| *p != Part::Folders);
-    fixed(a) && fixed(b) && a.len() != b.len()
-        || top.any(|(a, b)| names_differ(&a, &b))
-        || end.any(|(a, b)| names_differ(&a, &b))
+fn are_apart(a: &[GlobPart], b: &[GlobPart]) -> bool {
+    let mut top = a.iter().zip(b).map_while(both_names);
+    let mut end = a.iter().rev().zip(b.iter().rev()).map_while(both_names);
+    has_fixed_depth(a) && has_fixed_depth(b) && a.len() != b.len()
+        || top.any(|(a, b)| names_differ(a, b))
+        || end.any(|(a, b)| names_differ(a, b))
 }
 
-fn names_differ(a: &[Token], b: &[Token]) -> bool {
-    let plain = |t: &[Token]| t.iter().all(|t| matches!(t, Token::Character(_)));
-    let characters = |(a, b): (&Token, &Token)| match (a, b) {
-        (Token::Character(a), Token::Character(b)) => Some(a != b),
+/// Returns the names of two parts; `None` if one of them is `**`.
+fn both_names<'p>((a, b): (&'p GlobPart, &'p GlobPart)) -> Option<(&'p [GlobToken], &'p [GlobToken])> {
+    match (a, b) {
+        (GlobPart::Name(a), GlobPart::Name(b)) => Some((a, b)),
         _ => None,
-    };
-    plain(a) && plain(b) && a != b
-        || a.iter().zip(b).map_while(characters).any(|differ| differ)
-        || a.iter().rev().zip(b.iter().rev()).map_while(characters).any(|differ| differ)
+    }
+}
+
+/// Returns true if all paths of a shape have the same number of parts.
+fn has_fixed_depth(shape: &[GlobPart]) -> bool {
+    shape.iter().all(|p| *p != GlobPart::Folders)
+}
+
+/// Returns true if two names provably differ, in leading or trailing characters.
+fn names_differ(a: &[GlobToken], b: &[GlobToken]) -> bool {
+    is_literal(a) && is_literal(b) && a != b
+        || a.iter().zip(b).map_while(characters_differ).any(|differ| differ)
+        || a.iter().rev().zip(b.iter().rev()).map_while(characters_differ).any(|differ| differ)
+}
+
+/// Returns true for a name without wildcards.
+fn is_literal(name: &[GlobToken]) -> bool {
+    name.iter().all(|t| matches!(t, GlobToken::Character(_)))
+}
+
+/// Returns whether two characters differ; `None` if one of them is a wildcard.
+fn characters_differ((a, b): (&GlobToken, &GlobToken)) -> Option<bool> {
+    match (a, b) {
+        (GlobToken::Character(a), GlobToken::Character(b)) => Some(a != b),
+        _ => None,
+    }
 }
 
 /// Expands a pattern into shapes; `None` if a part of it is not understood.
-fn shapes(pattern: &str) -> Option<Vec<Shape>> {
+fn shapes(pattern: &str) -> Option<Vec<GlobShape>> {
     let mut shapes = Vec::new();
     let mut parts = 0;
     for form in glob::forms(pattern).ok()? {
@@ -206,7 +229,7 @@ fn shapes(pattern: &str) -> Option<Vec<Shape>> {
 }
 
 /// Expands the alternatives of a globset pattern.
-fn expanded(form: &str) -> Option<Vec<Vec<Token>>> {
+fn expanded(form: &str) -> Option<Vec<Vec<GlobToken>>> {
     let mut all = vec![Vec::new()];
     let mut rest = form.char_indices().peekable();
     while let Some((at, c)) = rest.next() {
@@ -224,7 +247,7 @@ fn expanded(form: &str) -> Option<Vec<Vec<Token>>> {
                     return None;
                 }
                 rest.next();
-                vec![vec![Token::Deep]]
+                vec![vec![GlobToken::Deep]]
             }
             c => vec![vec![plain(c, &mut rest)?]],
         };
@@ -233,7 +256,7 @@ fn expanded(form: &str) -> Option<Vec<Vec<Token>>> {
         }
         all = all
             .iter()
-            .flat_map(|start| alternatives.iter().map(move |end: &Vec<Token>| [&start[..], end].concat()))
+            .flat_map(|start| alternatives.iter().map(move |end: &Vec<GlobToken>| [&start[..], end].concat()))
             .collect();
         if all.iter().map(Vec::len).sum::<usize>() > MOST_PARTS {
             return None;
@@ -243,7 +266,7 @@ fn expanded(form: &str) -> Option<Vec<Vec<Token>>> {
 }
 
 /// Parses the alternatives after an opening brace. Returns them and their length in bytes with the closing brace.
-fn alternatives(inside: &str) -> Option<(Vec<Vec<Token>>, usize)> {
+fn alternatives(inside: &str) -> Option<(Vec<Vec<GlobToken>>, usize)> {
     let mut all = vec![Vec::new()];
     let mut rest = inside.char_indices().peekable();
     while let Some((at, c)) = rest.next() {
@@ -258,34 +281,34 @@ fn alternatives(inside: &str) -> Option<(Vec<Vec<Token>>, usize)> {
     None
 }
 
-fn plain(c: char, rest: &mut impl Iterator<Item = (usize, char)>) -> Option<Token> {
+fn plain(c: char, rest: &mut impl Iterator<Item = (usize, char)>) -> Option<GlobToken> {
     Some(match c {
         '[' | ']' | '{' | '}' => return None,
-        '*' => Token::Many,
-        '?' => Token::One,
-        '/' => Token::Slash,
+        '*' => GlobToken::Many,
+        '?' => GlobToken::One,
+        '/' => GlobToken::Slash,
         '\\' => match rest.next()?.1 {
             '/' => return None,
-            c => Token::Character(c),
+            c => GlobToken::Character(c),
         },
-        c => Token::Character(c),
+        c => GlobToken::Character(c),
     })
 }
 
-fn shape(tokens: &[Token]) -> Option<Shape> {
-    let mut shape: Shape = Vec::new();
-    for name in tokens.split(|t| *t == Token::Slash) {
+fn shape(tokens: &[GlobToken]) -> Option<GlobShape> {
+    let mut shape: GlobShape = Vec::new();
+    for name in tokens.split(|t| *t == GlobToken::Slash) {
         match name {
             [] => return None,
-            [Token::Deep] if shape.last() == Some(&Part::Folders) => {}
-            [Token::Deep] => shape.push(Part::Folders),
-            name if name.contains(&Token::Deep) => return None,
-            name => shape.push(Part::Name(name.to_vec())),
+            [GlobToken::Deep] if shape.last() == Some(&GlobPart::Folders) => {}
+            [GlobToken::Deep] => shape.push(GlobPart::Folders),
+            name if name.contains(&GlobToken::Deep) => return None,
+            name => shape.push(GlobPart::Name(name.to_vec())),
         }
     }
     // A trailing `**` matches only paths below the folder.
-    if shape.last() == Some(&Part::Folders) {
-        shape.push(Part::Name(vec![Token::Many]));
+    if shape.last() == Some(&GlobPart::Folders) {
+        shape.push(GlobPart::Name(vec![GlobToken::Many]));
     }
     Some(shape)
 }
@@ -373,18 +396,21 @@ mod tests {
         all.iter().map(|p| RepoPath::from(p.as_str())).collect()
     }
 
+    /// Returns the next pseudorandom number below `n`.
+    fn random(seed: &mut u64, n: usize) -> usize {
+        *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*seed >> 33) as usize % n
+    }
+
     #[test]
     fn what_is_proven_holds_for_every_path() {
         let pieces =
             ["a", "b", "*", "?", "/", "/**/", "**/", "/**", "{a,b}", "{a/b,*}", ".", "**", r"\*", "[!a]", "{,a}"];
         let mut seed = 7_u64;
-        let mut next = |n: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (seed >> 33) as usize % n
-        };
         let mut patterns: Vec<String> = Vec::new();
         while patterns.len() < 140 {
-            let pattern: String = (0..1 + next(4)).map(|_| pieces[next(pieces.len())]).collect();
+            let count = 1 + random(&mut seed, 4);
+            let pattern: String = (0..count).map(|_| pieces[random(&mut seed, pieces.len())]).collect();
             if glob::check(&pattern).is_ok() && !patterns.contains(&pattern) {
                 patterns.push(pattern);
             }
@@ -401,14 +427,14 @@ mod tests {
         let (mut within, mut apart) = (0, 0);
         for (i, a) in areas.iter().enumerate() {
             for (j, b) in areas.iter().enumerate().filter(|(j, _)| *j != i) {
-                let both = || matched[i].iter().zip(&matched[j]);
+                let (of_a, of_b) = (&matched[i], &matched[j]);
                 if a.is_within(b, &mut Effort::default()) {
                     within += 1;
-                    assert!(both().all(|(a, b)| !a || *b), "{} in {}", patterns[i], patterns[j]);
+                    assert!(of_a.iter().zip(of_b).all(|(a, b)| !a || *b), "{} in {}", patterns[i], patterns[j]);
                 }
                 if a.is_apart_from(b, &mut Effort::default()) {
                     apart += 1;
-                    assert!(both().all(|(a, b)| !(*a && *b)), "{} and {}", patterns[i], patterns[j]);
+                    assert!(of_a.iter().zip(of_b).all(|(a, b)| !(*a && *b)), "{} and {}", patterns[i], patterns[j]);
                 }
             }
         }

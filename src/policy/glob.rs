@@ -100,25 +100,24 @@ fn compile(pattern: &str) -> Result<Vec<globset::Glob>, String> {
                 .literal_separator(true)
                 .backslash_escape(true)
                 .build()
-                .map_err(|e| format!("{}: {pattern:?}", e.kind()))
+                .map_err(|e| invalid(pattern, &e.kind().to_string()))
         })
         .collect()
 }
 
 /// Translates a pattern into one or two globset patterns, anchored at the top of the repository.
 pub(super) fn forms(pattern: &str) -> Result<Vec<String>, String> {
-    let bad = |why: &str| Err(format!("{why}: {pattern:?}"));
     if pattern.trim().is_empty() || pattern == "/" {
-        return bad("empty pattern");
+        return Err(invalid(pattern, "empty pattern"));
     }
     if pattern.len() > MAX_PATTERN {
         return Err(format!("pattern of {} bytes; the limit is {MAX_PATTERN}", pattern.len()));
     }
     if pattern.starts_with('!') {
-        return bad("negated patterns are not supported");
+        return Err(invalid(pattern, "negated patterns are not supported"));
     }
     if pattern.split('/').any(|part| part == "..") {
-        return bad("pattern leads out of the repository");
+        return Err(invalid(pattern, "pattern leads out of the repository"));
     }
     let body = pattern.trim_start_matches("./");
     let folder = body.ends_with('/');
@@ -137,6 +136,11 @@ pub(super) fn forms(pattern: &str) -> Result<Vec<String>, String> {
         forms.push(body);
     }
     Ok(forms)
+}
+
+/// Returns why a pattern is invalid: a lowercase fragment that quotes it.
+fn invalid(pattern: &str, why: &str) -> String {
+    format!("{why}: {pattern:?}")
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! ```
 
 use super::keys::{self, Trust};
-use super::value::{Value, closest, quote};
-use super::{File, Policy};
+use super::value::{PolicyValue, closest, quote};
+use super::{Policy, PolicyFile};
 use crate::error::{Error, Result};
 use crate::untrusted::Inert;
 use serde_json::Value as Json;
@@ -35,7 +35,7 @@ const KEYS: [(&str, &str); 5] = [
 /// # Errors
 ///
 /// Usage: the file is not a JSON object, or a known key has a value that is invalid in a policy.
-pub fn import(file: &File) -> Result<Imported> {
+pub fn import(file: &PolicyFile) -> Result<Imported> {
     let name = &file.name;
     let json: Json = serde_json::from_slice(&file.bytes)
         .map_err(|e| Error::usage(format!("malformed JSON in {name}:{}", e.line())).caused_by(&e))?;
@@ -78,7 +78,7 @@ pub fn import(file: &File) -> Result<Imported> {
         }
         lines.push((table, line));
         if new == "tests.command" {
-            let run = Value::Flag(false).to_toml();
+            let run = PolicyValue::Flag(false).to_toml();
             lines.push((
                 table,
                 format!("run = {run}  # true runs the tests in every review; AUTO_RUN_TESTS=true runs them once"),
@@ -104,15 +104,19 @@ pub fn import(file: &File) -> Result<Imported> {
 
 /// Writes a string or a list of strings as TOML.
 fn convert(key: &str, value: &Json, name: &str) -> Result<String> {
-    let wrong = || Error::usage(format!("{key:?} in {name} must be a string or a list of strings"));
     match value {
         Json::String(s) => Ok(quote(s)),
         Json::Array(items) => {
             let items: Option<Vec<String>> = items.iter().map(|i| i.as_str().map(quote)).collect();
-            Ok(format!("[{}]", items.ok_or_else(wrong)?.join(", ")))
+            Ok(format!("[{}]", items.ok_or_else(|| no_strings(key, name))?.join(", ")))
         }
-        _ => Err(wrong()),
+        _ => Err(no_strings(key, name)),
     }
+}
+
+/// Returns the error for a value that is neither a string nor a list of strings.
+fn no_strings(key: &str, name: &str) -> Error {
+    Error::usage(format!("{key:?} in {name} must be a string or a list of strings"))
 }
 
 #[cfg(test)]
@@ -120,7 +124,7 @@ mod tests {
     use super::*;
 
     fn import_text(json: &str) -> Result<Imported> {
-        import(&File { name: ".claude-reviewer.json".to_owned(), bytes: json.as_bytes().to_vec() })
+        import(&PolicyFile { name: ".claude-reviewer.json".to_owned(), bytes: json.as_bytes().to_vec() })
     }
 
     #[test]

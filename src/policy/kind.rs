@@ -2,7 +2,7 @@
 
 pub(super) mod context;
 
-use super::value::{Value, closest, parse_duration, show_duration};
+use super::value::{PolicyValue, closest, parse_duration, show_duration};
 use super::{glob, preset};
 use crate::finding::{Category, Severity};
 use base64::Engine as _;
@@ -13,7 +13,7 @@ use toml::de::DeValue;
 
 /// The type and bounds of a value.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Flag,
     /// Both ends included.
     Count(u32, u32),
@@ -99,9 +99,9 @@ const MAX_PATTERNS: usize = 1 << 16;
 /// Entries of a list, at most.
 pub(super) const MAX_LIST: usize = 1000;
 
-type Read = Result<Value, Complaint>;
+type ReadValue = Result<PolicyValue, Complaint>;
 
-impl Kind {
+impl ValueKind {
     /// Describes the expected value, to follow `must be`.
     pub(super) fn expects(self) -> String {
         match self {
@@ -109,8 +109,8 @@ impl Kind {
             Self::Count(min, max) => format!("a whole number from {min} to {max}"),
             Self::Number(min, max) => format!("a number from {min} to {max}"),
             Self::Span(min, max) => {
-                let show = |s| show_duration(Duration::from_secs(s));
-                format!("a duration from {} to {}, such as \"2m\"", show(min), show(max))
+                let [min, max] = [min, max].map(|seconds| show_duration(Duration::from_secs(seconds)));
+                format!("a duration from {min} to {max}, such as \"2m\"")
             }
             Self::Choice(names) => one_of(names),
             Self::Severities => "a list of severities".to_owned(),
@@ -141,19 +141,18 @@ impl Kind {
     }
 
     /// Validates a value of a policy file.
-    pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> Read {
-        let wrong = || self.wrong(format!("not {}", article(value.get_ref())));
+    pub(super) fn read(self, value: &Spanned<DeValue<'_>>) -> ReadValue {
         match (self, value.get_ref()) {
-            (Self::Flag, DeValue::Boolean(b)) => Ok(Value::Flag(*b)),
+            (Self::Flag, DeValue::Boolean(b)) => Ok(PolicyValue::Flag(*b)),
             (Self::Count(..), DeValue::Integer(i)) => {
                 self.count(i64::from_str_radix(i.as_str(), i.radix()).map_err(|_| self.wrong("not a larger number"))?)
             }
             (Self::Number(..), DeValue::Integer(_) | DeValue::Float(_)) => self.number(value.get_ref()),
             (Self::Span(..), DeValue::Integer(i)) if i.radix() == 10 => {
-                Err(wrong().hinted(format!("add a unit: \"{}s\"", i.as_str())))
+                Err(self.wrong_type(value.get_ref()).hinted(format!("add a unit: \"{}s\"", i.as_str())))
             }
             (Self::PatternOrPatterns, DeValue::String(s)) => {
-                self.item(s).map(|s| Value::List(vec![s])).map_err(|c| c.at(value.span()))
+                self.item(s).map(|s| PolicyValue::List(vec![s])).map_err(|c| c.at(value.span()))
             }
             (
                 Self::Severities
@@ -187,24 +186,24 @@ impl Kind {
                 | Self::Variables
                 | Self::Projects,
                 DeValue::String(s),
-            ) => Err(wrong().hinted(format!("write it as a list: [{}]", super::value::quote(s)))),
+            ) => {
+                let hint = format!("write it as a list: [{}]", super::value::quote(s));
+                Err(self.wrong_type(value.get_ref()).hinted(hint))
+            }
             (Self::SeverityTable, DeValue::Table(table)) if table.len() > MAX_LIST => {
                 Err(complaint(format!("has {} entries; the limit is {MAX_LIST}", table.len())))
             }
             (Self::SeverityTable, DeValue::Table(table)) => {
                 let mut rows = Vec::new();
                 for (id, v) in table {
-                    let at = |c: Complaint| c.at(v.span());
                     let id = Self::RuleIds.item(id.get_ref()).map_err(|c| c.at(id.span()))?;
                     let DeValue::String(s) = v.get_ref() else {
-                        return Err(at(complaint(format!(
-                            "must map {id:?} to a severity, not to {}",
-                            article(v.get_ref())
-                        ))));
+                        let text = format!("must map {id:?} to a severity, not to {}", article(v.get_ref()));
+                        return Err(complaint(text).at(v.span()));
                     };
-                    rows.push((id, Value::Text(severity(s).map_err(at)?)));
+                    rows.push((id, PolicyValue::Text(severity(s).map_err(|c| c.at(v.span()))?)));
                 }
-                Ok(Value::Table(rows))
+                Ok(PolicyValue::Table(rows))
             }
             (Self::Servers, DeValue::Table(table)) => context::servers(table),
             (Self::Pattern, DeValue::String(s)) => context::pattern(s),
@@ -224,7 +223,7 @@ impl Kind {
                         Self::Number(0.0, 1e6).read(v).map_err(|c| c.at(v.span()))?,
                     ));
                 }
-                Ok(Value::Table(rows))
+                Ok(PolicyValue::Table(rows))
             }
             (
                 Self::Choice(_)
@@ -237,21 +236,21 @@ impl Kind {
                 | Self::Url,
                 DeValue::String(s),
             ) => self.string(s),
-            _ => Err(wrong()),
+            _ => Err(self.wrong_type(value.get_ref())),
         }
     }
 
     /// Validates a value of an environment variable.
-    pub(super) fn read_variable(self, text: &str) -> Read {
+    pub(super) fn read_variable(self, text: &str) -> ReadValue {
         match self {
             Self::Flag => match text.trim().to_ascii_lowercase().as_str() {
-                "true" | "1" | "yes" | "on" => Ok(Value::Flag(true)),
-                "false" | "0" | "no" | "off" => Ok(Value::Flag(false)),
-                _ => Err(self.wrong(format!("not {text:?}"))),
+                "true" | "1" | "yes" | "on" => Ok(PolicyValue::Flag(true)),
+                "false" | "0" | "no" | "off" => Ok(PolicyValue::Flag(false)),
+                _ => Err(self.wrong_text(text)),
             },
             Self::Count(..) => match text.trim().parse() {
                 Ok(n) => self.count(n),
-                Err(_) => Err(self.wrong(format!("not {text:?}"))),
+                Err(_) => Err(self.wrong_text(text)),
             },
             _ => self.string(text),
         }
@@ -261,29 +260,44 @@ impl Kind {
         complaint(format!("must be {}, {}", self.expects(), not.as_ref()))
     }
 
-    fn count(self, n: i64) -> Read {
+    /// Returns the complaint about a value of another type.
+    fn wrong_type(self, value: &DeValue<'_>) -> Complaint {
+        self.wrong(format!("not {}", article(value)))
+    }
+
+    /// Returns the complaint about a text, which it quotes.
+    fn wrong_text(self, text: &str) -> Complaint {
+        self.wrong(format!("not {text:?}"))
+    }
+
+    /// Returns the complaint about a value of the right type, with the reason why it is invalid.
+    fn unmet(self, why: &str) -> Complaint {
+        complaint(format!("must be {}; {why}", self.expects()))
+    }
+
+    fn count(self, n: i64) -> ReadValue {
         match self {
             Self::Count(min, max) if (i64::from(min)..=i64::from(max)).contains(&n) => {
-                Ok(Value::Count(u32::try_from(n).unwrap_or(max)))
+                Ok(PolicyValue::Count(u32::try_from(n).unwrap_or(max)))
             }
             _ => Err(self.wrong(format!("not {n}"))),
         }
     }
 
-    fn number(self, value: &DeValue<'_>) -> Read {
+    fn number(self, value: &DeValue<'_>) -> ReadValue {
         let n: Option<f64> = match value {
             DeValue::Integer(i) => i64::from_str_radix(i.as_str(), i.radix()).ok().map(|n| n as f64),
             DeValue::Float(f) => f.as_str().parse().ok(),
             _ => None,
         };
         match (self, n) {
-            (Self::Number(min, max), Some(n)) if n >= min && n <= max => Ok(Value::Number(n)),
+            (Self::Number(min, max), Some(n)) if n >= min && n <= max => Ok(PolicyValue::Number(n)),
             (_, Some(n)) => Err(self.wrong(format!("not {n}"))),
             (_, None) => Err(self.wrong("not a larger number")),
         }
     }
 
-    fn list(self, items: &[Spanned<DeValue<'_>>]) -> Read {
+    fn list(self, items: &[Spanned<DeValue<'_>>]) -> ReadValue {
         if items.len() > MAX_LIST {
             return Err(complaint(format!("has {} entries; the limit is {MAX_LIST}", items.len())));
         }
@@ -317,7 +331,7 @@ impl Kind {
         if let Self::Words = self {
             context::command(&list)?;
         }
-        Ok(Value::List(list))
+        Ok(PolicyValue::List(list))
     }
 
     /// Validates an entry of a list and returns its canonical form.
@@ -344,8 +358,9 @@ impl Kind {
                 Err(why) => Err(why),
             },
             Self::RuleIds => {
-                let fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_./".contains(&b);
-                if !s.is_empty() && s.len() <= 128 && s.bytes().all(fine) {
+                let mut bytes = s.bytes();
+                let is_plain = bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b"-_./".contains(&b));
+                if !s.is_empty() && s.len() <= 128 && is_plain {
                     Ok(s.to_owned())
                 } else {
                     Err(complaint(format!("has {s:?}, which is not a rule ID"))
@@ -356,66 +371,63 @@ impl Kind {
             Self::Tools => Err(unknown("tool", s, TOOLS)),
             Self::Signers => signer(s),
             Self::Sandbox | Self::Folders if s.is_empty() || s.chars().any(char::is_control) => {
-                Err(complaint(format!("must be {}; an entry is empty or has a control character", self.expects())))
+                Err(self.unmet("an entry is empty or has a control character"))
             }
             Self::Folders => folder(s),
-            Self::Words if !context::is_plain(s) => {
-                Err(complaint(format!("must be {}; an entry is empty or has a control character", self.expects())))
-            }
+            Self::Words if !context::is_plain(s) => Err(self.unmet("an entry is empty or has a control character")),
             Self::Variables => Self::Variable.string(s).map(|v| v.text().to_owned()),
             Self::Projects => context::project(s),
             _ => Ok(s.to_owned()),
         }
     }
 
-    fn string(self, s: &str) -> Read {
-        let text = || Ok(Value::Text(s.to_owned()));
-        let bad = || Err(self.wrong(format!("not {s:?}")));
+    fn string(self, s: &str) -> ReadValue {
         let plain = !s.trim().is_empty() && !s.chars().any(char::is_control);
         match self {
             Self::Choice(names) => {
                 let folded = s.trim().to_ascii_lowercase();
                 match names.iter().find(|n| **n == folded) {
-                    Some(n) => Ok(Value::Text((*n).to_owned())),
+                    Some(n) => Ok(PolicyValue::Text((*n).to_owned())),
                     None => Err(Complaint {
-                        text: format!("must be {}, not {s:?}", self.expects()),
                         hint: closest(s, names.iter().copied()).map(did_you_mean),
-                        span: None,
+                        ..self.wrong_text(s)
                     }),
                 }
             }
             Self::Span(min, max) => match parse_duration(s) {
-                Some(d) if d >= Duration::from_secs(min) && d <= Duration::from_secs(max) => Ok(Value::Span(d)),
-                _ => bad(),
+                Some(d) if d >= Duration::from_secs(min) && d <= Duration::from_secs(max) => Ok(PolicyValue::Span(d)),
+                _ => Err(self.wrong_text(s)),
             },
             Self::Storage if s.starts_with('/') => {
                 if plain && !s.split('/').any(|c| c == "..") {
-                    text()
+                    Ok(PolicyValue::Text(s.to_owned()))
                 } else {
-                    bad()
+                    Err(self.wrong_text(s))
                 }
             }
-            Self::Storage => inside(s).map(Value::Text).map_or_else(bad, Ok),
+            Self::Storage => inside(s).map(PolicyValue::Text).ok_or_else(|| self.wrong_text(s)),
             Self::Line(max) | Self::Text(max) if s.len() > max => {
                 Err(complaint(format!("is {} bytes long; the limit is {max}", s.len())))
             }
-            Self::Line(_) if plain => text(),
-            Self::Text(_) if !s.trim().is_empty() && !s.contains('\0') => text(),
+            Self::Line(_) if plain => Ok(PolicyValue::Text(s.to_owned())),
+            Self::Text(_) if !s.trim().is_empty() && !s.contains('\0') => Ok(PolicyValue::Text(s.to_owned())),
             Self::Text(_) => Err(complaint("must not be empty")),
             // A relative path would name a program of the repository under review.
-            Self::Program if plain && (!s.contains('/') || std::path::Path::new(s).is_absolute()) => text(),
+            Self::Program if plain && (!s.contains('/') || std::path::Path::new(s).is_absolute()) => {
+                Ok(PolicyValue::Text(s.to_owned()))
+            }
             Self::Variable
                 if s.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
                     && s.bytes().next().is_some_and(|b| !b.is_ascii_digit())
                     && s.len() <= 128 =>
             {
-                text()
+                Ok(PolicyValue::Text(s.to_owned()))
             }
             // The value may be the key itself, which must not appear in a log.
             Self::Variable => Err(complaint(format!("must be {}", self.expects()))
                 .hinted("write the name of the variable that contains the key, not the key itself")),
-            Self::Url => Url::parse(s).map(|u| Value::Text(u.text)),
-            _ => bad(),
+            Self::Url => Url::parse(s).map(|u| PolicyValue::Text(u.text)),
+            _ => Err(self.wrong_text(s)),
         }
     }
 }
@@ -431,11 +443,10 @@ pub(super) struct Url {
 
 impl Url {
     pub(super) fn parse(s: &str) -> Result<Self, Complaint> {
-        let bad = |why: &str| Err(complaint(format!("must be {}; this URL {why}", Kind::Url.expects())));
         let s = s.trim();
-        let Some((scheme, rest)) = s.split_once("://") else { return bad("has no scheme") };
+        let Some((scheme, rest)) = s.split_once("://") else { return Err(bad_url("has no scheme")) };
         if s.len() > 2048 || s.chars().any(|c| c.is_control() || c.is_whitespace() || !c.is_ascii() || c == '\\') {
-            return bad("has invalid characters");
+            return Err(bad_url("has invalid characters"));
         }
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         if authority.contains('@') {
@@ -444,18 +455,18 @@ impl Url {
             );
         }
         if rest.contains(['?', '#']) {
-            return bad("has a query or fragment");
+            return Err(bad_url("has a query or fragment"));
         }
         let (host, port) = if let Some(inner) = authority.strip_prefix('[') {
             match inner.split_once(']') {
                 Some((h, p)) if h.parse::<std::net::Ipv6Addr>().is_ok() => (h, p.strip_prefix(':').unwrap_or(p)),
-                _ => return bad("has an invalid host"),
+                _ => return Err(bad_url("has an invalid host")),
             }
         } else {
             authority.split_once(':').unwrap_or((authority, ""))
         };
         if host.is_empty() || !(port.is_empty() || port.parse::<u16>().is_ok()) {
-            return bad("has an invalid host or port");
+            return Err(bad_url("has an invalid host or port"));
         }
         let loopback =
             host.eq_ignore_ascii_case("localhost") || host.parse::<std::net::IpAddr>().is_ok_and(|a| a.is_loopback());
@@ -468,10 +479,14 @@ impl Url {
                 )
                 .hinted("write the URL with https://"));
             }
-            _ => return bad("has an unsupported scheme"),
+            _ => return Err(bad_url("has an unsupported scheme")),
         }
         Ok(Self { text: s.trim_end_matches('/').to_owned(), loopback })
     }
+}
+
+fn bad_url(why: &str) -> Complaint {
+    ValueKind::Url.unmet(&format!("this URL {why}"))
 }
 
 impl Complaint {
@@ -490,16 +505,12 @@ impl Complaint {
 fn signer(s: &str) -> Result<String, Complaint> {
     const TYPES: [&str; 3] = ["ssh-", "ecdsa-sha2-", "sk-"];
     let s = s.trim();
-    let bad = |why: &str| {
-        let hint = "write \"alice@example.com ssh-ed25519 AAAA…\": the signer, then the public key";
-        Err(complaint(format!("has a signer that {why}")).hinted(hint))
-    };
     if s.len() > 16 << 10 || s.starts_with('#') || s.chars().any(char::is_control) {
-        return bad("is not a line of an allowed-signers file");
+        return Err(bad_signer("is not a line of an allowed-signers file"));
     }
     let words: Vec<&str> = s.split_whitespace().collect();
     let Some(at) = words.iter().skip(1).position(|w| TYPES.iter().any(|t| w.starts_with(t))) else {
-        return bad("has no key");
+        return Err(bad_signer("has no key"));
     };
     // The decoded key starts with its own type, which must be the same.
     let name = words[at + 1];
@@ -507,23 +518,28 @@ fn signer(s: &str) -> Result<String, Complaint> {
     let length = u32::try_from(name.len()).unwrap_or(0).to_be_bytes();
     match key {
         Some(key) if key.starts_with(&length) && key[4..].starts_with(name.as_bytes()) => Ok(s.to_owned()),
-        _ => bad("has an invalid key"),
+        _ => Err(bad_signer("has an invalid key")),
     }
+}
+
+fn bad_signer(why: &str) -> Complaint {
+    complaint(format!("has a signer that {why}"))
+        .hinted("write \"alice@example.com ssh-ed25519 AAAA…\": the signer, then the public key")
 }
 
 /// Checks a container command.
 fn check_command(words: &[String]) -> Result<(), Complaint> {
     let hint = "write [\"podman\", \"run\", \"--rm\", \"--network=none\", \"--volume={tree}:{tree}\", \"--workdir={tree}\", \"IMAGE\"]";
-    let bad = |why: &str| Err(complaint(format!("must be {}; {why}", Kind::Sandbox.expects())).hinted(hint));
-    match words.split_first() {
-        None => bad("it is empty"),
+    let why = match words.split_first() {
+        None => "it is empty",
         // A relative path would name a program of the repository under review.
         Some((program, _)) if program.contains('/') && !std::path::Path::new(program).is_absolute() => {
-            bad("the program is a relative path")
+            "the program is a relative path"
         }
-        Some((_, arguments)) if !arguments.iter().any(|a| a.contains("{tree}")) => bad("{tree} is missing"),
-        Some(_) => Ok(()),
-    }
+        Some((_, arguments)) if !arguments.iter().any(|a| a.contains("{tree}")) => "{tree} is missing",
+        Some(_) => return Ok(()),
+    };
+    Err(ValueKind::Sandbox.unmet(why).hinted(hint))
 }
 
 /// Checks a folder that a sandbox shows. A relative one is inside the repository.
@@ -565,11 +581,10 @@ fn severity(s: &str) -> Result<String, Complaint> {
 
 /// Validates the name of a backend.
 pub(super) fn backend_name(s: &str) -> Result<(), Complaint> {
-    let fine = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_';
     if s == "rules" {
         return Err(complaint("names \"rules\", which is not a backend: the rules always run"));
     }
-    if s.is_empty() || s.len() > 64 || !s.bytes().all(fine) {
+    if s.is_empty() || s.len() > 64 || !s.bytes().all(is_name_byte) {
         let known: Vec<_> = preset::built_in_names().collect();
         return Err(complaint(format!("has {s:?}, which is not a backend name (lowercase letters, digits, - and _)"))
             .hinted(match closest(s, known.iter().copied()) {
@@ -580,13 +595,22 @@ pub(super) fn backend_name(s: &str) -> Result<(), Complaint> {
     Ok(())
 }
 
+/// Returns true for the bytes of the names of backends and servers.
+fn is_name_byte(b: u8) -> bool {
+    b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-' || b == b'_'
+}
+
 /// Returns the normalized path if it is inside the repository.
 fn inside(s: &str) -> Option<String> {
     let path = s.trim_start_matches("./").trim_end_matches('/');
-    let bad = |part: &str| part.is_empty() || part == ".." || part == "." || part.eq_ignore_ascii_case(".git");
     let plain = !path.contains(['\\', '\0']) && !path.chars().any(char::is_control);
     let drive = path.as_bytes().get(1) == Some(&b':');
-    (plain && !drive && path.len() <= 1024 && !path.split('/').any(bad)).then(|| path.to_owned())
+    (plain && !drive && path.len() <= 1024 && !path.split('/').any(is_forbidden_part)).then(|| path.to_owned())
+}
+
+/// Returns true for a part of a path that leaves the repository, is redundant, or is the folder of git.
+fn is_forbidden_part(part: &str) -> bool {
+    part.is_empty() || part == ".." || part == "." || part.eq_ignore_ascii_case(".git")
 }
 
 fn one_of(names: &[&str]) -> String {
@@ -613,7 +637,7 @@ fn article(value: &DeValue<'_>) -> &'static str {
 mod tests {
     use super::*;
 
-    fn read(kind: Kind, text: &str) -> Result<String, String> {
+    fn read(kind: ValueKind, text: &str) -> Result<String, String> {
         let value = DeValue::parse(text).unwrap();
         kind.read(&value).map(|v| v.to_toml()).map_err(|c| {
             let hint = c.hint.map(|h| format!(" ({h})")).unwrap_or_default();
@@ -623,40 +647,40 @@ mod tests {
 
     #[test]
     fn severities_take_synonyms_and_come_out_worst_first() {
-        let list = read(Kind::Severities, r#"["warning", "High", "blocker", "major"]"#);
+        let list = read(ValueKind::Severities, r#"["warning", "High", "blocker", "major"]"#);
         assert_eq!(list.unwrap(), r#"["critical", "major", "minor"]"#);
-        let e = read(Kind::Severities, r#"["majr"]"#).unwrap_err();
+        let e = read(ValueKind::Severities, r#"["majr"]"#).unwrap_err();
         assert_eq!(e, r#"has the unknown severity "majr" (did you mean "major"?)"#);
-        let e = read(Kind::Severities, r#""major""#).unwrap_err();
+        let e = read(ValueKind::Severities, r#""major""#).unwrap_err();
         assert!(e.contains(r#"write it as a list: ["major"]"#), "{e}");
     }
 
     #[test]
     fn bounds_are_named() {
-        assert_eq!(read(Kind::Count(1, 64), "8").unwrap(), "8");
-        assert_eq!(read(Kind::Count(1, 64), "0").unwrap_err(), "must be a whole number from 1 to 64, not 0");
-        assert_eq!(read(Kind::Count(1, 64), "-3").unwrap_err(), "must be a whole number from 1 to 64, not -3");
-        assert!(read(Kind::Count(1, 64), "9223372036854775807").is_err());
-        assert!(read(Kind::Count(1, 64), "99999999999999999999999").is_err());
+        assert_eq!(read(ValueKind::Count(1, 64), "8").unwrap(), "8");
+        assert_eq!(read(ValueKind::Count(1, 64), "0").unwrap_err(), "must be a whole number from 1 to 64, not 0");
+        assert_eq!(read(ValueKind::Count(1, 64), "-3").unwrap_err(), "must be a whole number from 1 to 64, not -3");
+        assert!(read(ValueKind::Count(1, 64), "9223372036854775807").is_err());
+        assert!(read(ValueKind::Count(1, 64), "99999999999999999999999").is_err());
         assert_eq!(
-            read(Kind::Count(1, 64), "4.0").unwrap_err(),
+            read(ValueKind::Count(1, 64), "4.0").unwrap_err(),
             "must be a whole number from 1 to 64, not a decimal number"
         );
         for bad in ["nan", "inf", "-0.5", "1e999", "true"] {
-            assert!(read(Kind::Number(0.0, 10.0), bad).is_err(), "{bad}");
+            assert!(read(ValueKind::Number(0.0, 10.0), bad).is_err(), "{bad}");
         }
-        assert_eq!(read(Kind::Number(0.0, 10.0), "1").unwrap(), "1.0");
-        assert_eq!(read(Kind::Span(1, 3600), r#""1m30s""#).unwrap(), r#""1m30s""#);
-        assert!(read(Kind::Span(1, 3600), "90").unwrap_err().contains(r#"add a unit: "90s""#));
-        assert!(read(Kind::Span(1, 3600), r#""2h""#).is_err());
+        assert_eq!(read(ValueKind::Number(0.0, 10.0), "1").unwrap(), "1.0");
+        assert_eq!(read(ValueKind::Span(1, 3600), r#""1m30s""#).unwrap(), r#""1m30s""#);
+        assert!(read(ValueKind::Span(1, 3600), "90").unwrap_err().contains(r#"add a unit: "90s""#));
+        assert!(read(ValueKind::Span(1, 3600), r#""2h""#).is_err());
     }
 
     #[test]
     fn paths_stay_inside_the_repository() {
         for bad in ["../x", "a/../../x", "/etc", ".git/hooks", "a/.GIT/x", "", "a//b", "a\\\\b", "c:/x", "\\u0000"] {
-            assert!(read(Kind::Files, &format!("[\"{bad}\"]")).is_err(), "{bad}");
+            assert!(read(ValueKind::Files, &format!("[\"{bad}\"]")).is_err(), "{bad}");
         }
-        assert_eq!(read(Kind::Files, r#"["./docs/a.md", "rules/"]"#).unwrap(), r#"["docs/a.md", "rules"]"#);
+        assert_eq!(read(ValueKind::Files, r#"["./docs/a.md", "rules/"]"#).unwrap(), r#"["docs/a.md", "rules"]"#);
     }
 
     #[test]
@@ -664,28 +688,28 @@ mod tests {
         for (good, text) in
             [(true, "claude"), (true, "/opt/claude"), (false, "./claude"), (false, "tools/claude"), (false, " ")]
         {
-            assert_eq!(read(Kind::Program, &format!("{text:?}")).is_ok(), good, "{text}");
+            assert_eq!(read(ValueKind::Program, &format!("{text:?}")).is_ok(), good, "{text}");
         }
     }
 
     #[test]
     fn a_container_command_names_a_program_and_the_folder() {
         let command = r#"["podman", "run", "-v", "{tree}:/a", "-v", "x:/b", "image"]"#;
-        assert_eq!(read(Kind::Sandbox, command).unwrap(), command, "repeated words stay");
-        assert!(read(Kind::Sandbox, r#"["/usr/bin/docker", "{tree}"]"#).is_ok());
+        assert_eq!(read(ValueKind::Sandbox, command).unwrap(), command, "repeated words stay");
+        assert!(read(ValueKind::Sandbox, r#"["/usr/bin/docker", "{tree}"]"#).is_ok());
         for bad in
             ["[]", r#"["podman", "run"]"#, r#"["./podman", "{tree}"]"#, r#"["podman", "{tree}", ""]"#, r#""podman""#]
         {
-            assert!(read(Kind::Sandbox, bad).is_err(), "{bad}");
+            assert!(read(ValueKind::Sandbox, bad).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn folders_of_a_sandbox_are_absolute_of_the_home_or_of_the_repository() {
         let folders = r#"["node_modules", "~/.cargo", "/opt/tools"]"#;
-        assert_eq!(read(Kind::Folders, folders).unwrap(), folders);
+        assert_eq!(read(ValueKind::Folders, folders).unwrap(), folders);
         for bad in ["../other", "a/../../b", ".git", "a\\u0000b", ""] {
-            assert!(read(Kind::Folders, &format!("[\"{bad}\"]")).is_err(), "{bad}");
+            assert!(read(ValueKind::Folders, &format!("[\"{bad}\"]")).is_err(), "{bad}");
         }
     }
 
@@ -723,7 +747,7 @@ mod tests {
 
     #[test]
     fn a_key_in_place_of_its_variables_name_is_not_repeated() {
-        let e = read(Kind::Variable, r#""not-a-name-but-a-key""#).unwrap_err();
+        let e = read(ValueKind::Variable, r#""not-a-name-but-a-key""#).unwrap_err();
         assert!(!e.contains("not-a-name-but-a-key"), "{e}");
         assert!(e.contains("not the key"), "{e}");
     }

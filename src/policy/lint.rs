@@ -7,9 +7,8 @@ impl Policy {
     /// Returns probable mistakes, as lowercase fragments with their positions.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
-        let place = |key: &str| format!("{key:?} ({})", self.origin_of(key));
         if self.block_on.is_empty() {
-            doubts.push(format!("{} is empty: no finding blocks", place("block_on")));
+            doubts.push(format!("{} is empty: no finding blocks", self.key_with_origin("block_on")));
         }
         for (i, rule) in self.paths.iter().enumerate() {
             let n = i + 1;
@@ -20,30 +19,37 @@ impl Policy {
         // Only a pattern for everything is likely to match all of these names.
         let anything = ["zq0.rs", "src/zq0/qz1.rs", "zq0/qz1/qz2.py"];
         if !self.ignore.is_empty() && anything.iter().all(|p| self.ignores(&RepoPath::from(*p))) {
-            doubts.push(format!("{} matches every file, so no file is reviewed", place("ignore")));
+            doubts.push(format!("{} matches every file, so no file is reviewed", self.key_with_origin("ignore")));
         }
         if self.review.backends.is_empty() {
             if !self.guidelines.is_empty() {
                 doubts.push("[[guideline]] has no effect: \"review.backends\" is empty".to_owned());
             }
         } else if self.review.max_cost_usd == 0.0 {
-            doubts.push(format!("{} is 0: only backends without cost can answer", place("review.max_cost_usd")));
+            let key = self.key_with_origin("review.max_cost_usd");
+            doubts.push(format!("{key} is 0: only backends without cost can answer"));
         }
         if self.tests.run && self.tests.command.is_none() {
-            doubts.push(format!("{} is true, but \"tests.command\" is not set", place("tests.run")));
+            let key = self.key_with_origin("tests.run");
+            doubts.push(format!("{key} is true, but \"tests.command\" is not set"));
         }
         doubts
+    }
+
+    /// Returns a full key in quotation marks, with the origin of its value.
+    fn key_with_origin(&self, key: &str) -> String {
+        format!("{key:?} ({})", self.origin_of(key))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::env::Env;
-    use crate::policy::{File, Policy, Sources, load};
+    use crate::policy::{Policy, PolicyFile, Sources, load};
     use crate::request::Overrides;
 
     fn doubts(text: &str) -> Vec<String> {
-        let user = File { name: "p".to_owned(), bytes: text.as_bytes().to_vec() };
+        let user = PolicyFile { name: "p".to_owned(), bytes: text.as_bytes().to_vec() };
         let env = Env::default();
         load(&Sources { user: Some(&user), project: None, env: &env, overrides: &Overrides::default() })
             .unwrap()

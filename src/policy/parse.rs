@@ -1,9 +1,9 @@
 //! Parses a policy file into validated settings, or into a list of problems with their lines.
 
-use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, VERSION, full};
+use super::keys::{BACKEND, GUIDELINE, PATH, PolicyKey, TABLES, VERSION, full};
 use super::kind::{Complaint, MAX_LIST, backend_name, did_you_mean};
-use super::value::{Value, closest};
-use super::{Backend, File, Guideline, Layer, Origin, PathRule, Policy};
+use super::value::{PolicyValue, closest};
+use super::{Backend, Guideline, Layer, PathRule, Policy, PolicyFile, SettingOrigin};
 use crate::error::Error;
 use std::ops::Range;
 use toml::Spanned;
@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 
 /// The content of a policy file.
 #[derive(Debug, Default)]
-pub(super) struct Parsed {
+pub(super) struct ParsedPolicy {
     /// In the order of the file.
     pub(super) settings: Vec<Setting>,
     /// Every `[backend.NAME]`, with its line.
@@ -24,15 +24,15 @@ pub(super) struct Parsed {
 #[derive(Debug)]
 pub(super) struct Setting {
     pub(super) slot: Slot,
-    pub(super) value: Value,
+    pub(super) value: PolicyValue,
     pub(super) line: u32,
 }
 
 /// The target of a value.
 #[derive(Clone)]
 pub(super) enum Slot {
-    Policy(&'static str, &'static Key<Policy>),
-    Backend(String, &'static Key<Backend>),
+    Policy(&'static str, &'static PolicyKey<Policy>),
+    Backend(String, &'static PolicyKey<Backend>),
 }
 
 impl Slot {
@@ -53,7 +53,7 @@ impl std::fmt::Debug for Slot {
 
 /// An error in a policy file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct PolicyProblem {
     /// 1-based.
     pub line: Option<u32>,
     /// Names file, line and key.
@@ -61,7 +61,7 @@ pub struct Problem {
     pub hint: Option<String>,
 }
 
-impl Problem {
+impl PolicyProblem {
     /// Returns a usage error with the first problem and its hint. It counts the others.
     pub(super) fn error(problems: &[Self]) -> Error {
         let Some(first) = problems.first() else { return Error::usage("cannot read the policy") };
@@ -91,16 +91,17 @@ const MAX_BACKENDS: usize = 100;
 pub const MAX_BYTES: usize = 1 << 20;
 
 /// Parses a policy file. `layer` becomes part of the origins of `[[path]]` and `[[guideline]]`.
-pub(super) fn parse(file: &File, layer: Layer) -> Result<Parsed, Vec<Problem>> {
-    let fail = |line, message: String| Err(vec![Problem { line, message, hint: None }]);
+pub(super) fn parse(file: &PolicyFile, layer: Layer) -> Result<ParsedPolicy, Vec<PolicyProblem>> {
     if file.bytes.len() > MAX_BYTES {
-        return fail(None, format!("{} is larger than 1 MiB", file.name));
+        let message = format!("{} is larger than 1 MiB", file.name);
+        return Err(vec![PolicyProblem { line: None, message, hint: None }]);
     }
     let text = match std::str::from_utf8(&file.bytes) {
         Ok(text) => text,
         Err(e) => {
-            let line = Lines::new(&file.bytes).of(e.valid_up_to());
-            return fail(Some(line), format!("{}:{line} is not UTF-8", file.name));
+            let line = LineStarts::new(&file.bytes).of(e.valid_up_to());
+            let message = format!("{}:{line} is not UTF-8", file.name);
+            return Err(vec![PolicyProblem { line: Some(line), message, hint: None }]);
         }
     };
     // Some editors write a byte order mark. Spaces replace it, so that offsets stay valid.
@@ -112,7 +113,7 @@ pub(super) fn parse(file: &File, layer: Layer) -> Result<Parsed, Vec<Problem>> {
         }
         None => text,
     };
-    let lines = Lines::new(text.as_bytes());
+    let lines = LineStarts::new(text.as_bytes());
     let document = match DeTable::parse(text) {
         Ok(document) => document,
         Err(e) => {
@@ -121,14 +122,14 @@ pub(super) fn parse(file: &File, layer: Layer) -> Result<Parsed, Vec<Problem>> {
             let message = format!("malformed TOML in {}:{line}: {}", file.name, e.message());
             let key = key_on(text, at);
             let hint = key.map(|key| format!("check the line that starts with {key:?}"));
-            return Err(vec![Problem { line: Some(line), message, hint }]);
+            return Err(vec![PolicyProblem { line: Some(line), message, hint }]);
         }
     };
-    let mut reader = Reader { file, layer, lines, parsed: Parsed::default(), problems: Vec::new() };
+    let mut reader = PolicyReader { file, layer, lines, parsed: ParsedPolicy::default(), problems: Vec::new() };
     if reader.version(document.get_ref()) {
         reader.document(document.get_ref());
     }
-    let Reader { mut parsed, mut problems, .. } = reader;
+    let PolicyReader { mut parsed, mut problems, .. } = reader;
     if problems.is_empty() {
         parsed.settings.sort_by_key(|s| s.line);
         parsed.paths.sort_by_key(|p| p.origin.line);
@@ -150,9 +151,9 @@ fn key_on(text: &str, at: usize) -> Option<&str> {
 }
 
 /// The byte offsets of line starts.
-struct Lines(Vec<usize>);
+struct LineStarts(Vec<usize>);
 
-impl Lines {
+impl LineStarts {
     fn new(text: &[u8]) -> Self {
         Self(std::iter::once(0).chain(memchr::memchr_iter(b'\n', text).map(|i| i + 1)).collect())
     }
@@ -162,17 +163,17 @@ impl Lines {
     }
 }
 
-struct Reader<'a> {
-    file: &'a File,
+struct PolicyReader<'a> {
+    file: &'a PolicyFile,
     layer: Layer,
-    lines: Lines,
-    parsed: Parsed,
-    problems: Vec<Problem>,
+    lines: LineStarts,
+    parsed: ParsedPolicy,
+    problems: Vec<PolicyProblem>,
 }
 
-type Name<'i> = Spanned<std::borrow::Cow<'i, str>>;
+type KeyName<'i> = Spanned<std::borrow::Cow<'i, str>>;
 
-impl Reader<'_> {
+impl PolicyReader<'_> {
     /// Checks `version` before anything else: a newer file may contain keys that are unknown here.
     fn version(&mut self, document: &DeTable<'_>) -> bool {
         let Some((_, value)) = document.iter().find(|(k, _)| k.get_ref() == "version") else { return true };
@@ -187,7 +188,7 @@ impl Reader<'_> {
             ),
             _ => (format!("\"version\" in {place} must be {VERSION}"), "write: version = 1".to_owned()),
         };
-        self.problems.push(Problem { line: Some(line), message, hint: Some(hint) });
+        self.problems.push(PolicyProblem { line: Some(line), message, hint: Some(hint) });
         false
     }
 
@@ -239,7 +240,7 @@ impl Reader<'_> {
         }
     }
 
-    fn setting(&mut self, table: &str, name: &Name<'_>, value: &Spanned<DeValue<'_>>, slot: Option<Slot>) {
+    fn setting(&mut self, table: &str, name: &KeyName<'_>, value: &Spanned<DeValue<'_>>, slot: Option<Slot>) {
         let Some(slot) = slot else { return self.unknown(table, name) };
         let kind = match &slot {
             Slot::Policy(_, key) => key.kind,
@@ -252,7 +253,7 @@ impl Reader<'_> {
         }
     }
 
-    fn backend(&mut self, name: &Name<'_>, value: &Spanned<DeValue<'_>>) {
+    fn backend(&mut self, name: &KeyName<'_>, value: &Spanned<DeValue<'_>>) {
         let line = self.lines.of(name.span().start);
         if let Err(complaint) = backend_name(name.get_ref()) {
             return self.complain("backend", &name.span(), complaint);
@@ -261,8 +262,9 @@ impl Reader<'_> {
             return self.wrong(name, &format!("must be a table: [backend.{}]", name.get_ref()));
         };
         let backend = name.get_ref().to_string();
-        let has = |key: &str| entries.iter().find(|(k, _)| k.get_ref() == key);
-        if let (Some((name, _)), Some(_)) = (has("api_key_command"), has("api_key_env")) {
+        if let Some((name, _)) = entries.iter().find(|(k, _)| k.get_ref() == "api_key_command")
+            && entries.iter().any(|(k, _)| k.get_ref() == "api_key_env")
+        {
             self.wrong(name, "conflicts with api_key_env: set only one of them");
         }
         for (name, value) in entries {
@@ -297,7 +299,13 @@ impl Reader<'_> {
     }
 
     /// Parses an entry of a list of tables. Returns false if it has a problem.
-    fn entry<T>(&mut self, list: &str, keys: &'static [Key<T>], entry: &Spanned<DeValue<'_>>, to: &mut T) -> bool {
+    fn entry<T>(
+        &mut self,
+        list: &str,
+        keys: &'static [PolicyKey<T>],
+        entry: &Spanned<DeValue<'_>>,
+        to: &mut T,
+    ) -> bool {
         let DeValue::Table(entries) = entry.get_ref() else {
             let line = self.lines.of(entry.span().start);
             self.problem(Some(line), &format!("{list:?}"), &format!("must contain tables: [[{list}]]"));
@@ -316,22 +324,22 @@ impl Reader<'_> {
         self.problems.len() == before
     }
 
-    fn origin(&self, entry: &Spanned<DeValue<'_>>) -> Origin {
+    fn origin(&self, entry: &Spanned<DeValue<'_>>) -> SettingOrigin {
         let line = Some(self.lines.of(entry.span().start));
-        Origin { layer: self.layer, place: self.file.name.clone(), line }
+        SettingOrigin { layer: self.layer, place: self.file.name.clone(), line }
     }
 
-    fn unknown(&mut self, table: &str, name: &Name<'_>) {
+    fn unknown(&mut self, table: &str, name: &KeyName<'_>) {
         if self.problems.len() >= MAX_PROBLEMS {
             return;
         }
         let line = self.lines.of(name.span().start);
         let typed = name.get_ref().as_ref();
         let message = format!("unknown key {:?} in {}:{line}", full(table, typed), self.file.name);
-        self.problems.push(Problem { line: Some(line), message, hint: Some(suggest(table, typed)) });
+        self.problems.push(PolicyProblem { line: Some(line), message, hint: Some(suggest(table, typed)) });
     }
 
-    fn wrong(&mut self, name: &Name<'_>, what: &str) {
+    fn wrong(&mut self, name: &KeyName<'_>, what: &str) {
         let line = self.lines.of(name.span().start);
         self.problem(Some(line), &format!("{:?}", name.get_ref()), what);
     }
@@ -340,12 +348,12 @@ impl Reader<'_> {
         let Complaint { text, hint, span } = complaint;
         let line = self.lines.of(span.unwrap_or(value.clone()).start);
         let message = format!("{key:?} in {}:{line} {text}", self.file.name);
-        self.problems.push(Problem { line: Some(line), message, hint });
+        self.problems.push(PolicyProblem { line: Some(line), message, hint });
     }
 
     fn problem(&mut self, line: Option<u32>, subject: &str, what: &str) {
         let place = line.map_or_else(|| self.file.name.clone(), |l| format!("{}:{l}", self.file.name));
-        self.problems.push(Problem { line, message: format!("{subject} in {place} {what}"), hint: None });
+        self.problems.push(PolicyProblem { line, message: format!("{subject} in {place} {what}"), hint: None });
     }
 }
 
@@ -392,8 +400,16 @@ fn suggest(table: &str, typed: &str) -> String {
 mod tests {
     use super::*;
 
-    fn parse_text(bytes: &[u8]) -> Result<Parsed, Vec<Problem>> {
-        parse(&File { name: "p".to_owned(), bytes: bytes.to_vec() }, Layer::Project)
+    fn parse_text(bytes: &[u8]) -> Result<ParsedPolicy, Vec<PolicyProblem>> {
+        parse(&PolicyFile { name: "p".to_owned(), bytes: bytes.to_vec() }, Layer::Project)
+    }
+
+    /// Returns the next pseudorandom number below a limit.
+    fn random(seed: &mut u64, below: usize) -> usize {
+        *seed ^= *seed << 13;
+        *seed ^= *seed >> 7;
+        *seed ^= *seed << 17;
+        (*seed % below as u64) as usize
     }
 
     #[test]
@@ -401,24 +417,18 @@ mod tests {
         let good = include_bytes!("../../fixtures/policy/valid/everything.toml");
         let parsed = parse_text(good).unwrap();
         assert_eq!((parsed.paths.len(), parsed.guidelines.len(), parsed.backends.len()), (2, 1, 2));
-        // Every prefix, and many a damaged copy.
+        // Every prefix, and many damaged copies.
         for end in 0..good.len() {
             let _ = parse_text(&good[..end]);
         }
         let mut seed = 1_u64;
-        let mut random = |below: usize| {
-            seed ^= seed << 13;
-            seed ^= seed >> 7;
-            seed ^= seed << 17;
-            (seed % below as u64) as usize
-        };
         let bits = ["[", "]", "{", "}", "\"", "'''", "=", ".", "\n", "\0", "99999999999999999999", "\u{202e}", "é"];
         for _ in 0..2000 {
             let mut text = good.to_vec();
-            for _ in 0..=random(4) {
-                let at = random(text.len());
-                let with = bits[random(bits.len())].as_bytes();
-                let until = (at + random(20)).min(text.len());
+            for _ in 0..=random(&mut seed, 4) {
+                let at = random(&mut seed, text.len());
+                let with = bits[random(&mut seed, bits.len())].as_bytes();
+                let until = (at + random(&mut seed, 20)).min(text.len());
                 text.splice(at..until, with.iter().copied());
             }
             if let Err(problems) = parse_text(&text) {

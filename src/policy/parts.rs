@@ -17,7 +17,7 @@ const MOST: usize = 1 << 20;
 const MOST_TOLD: usize = 50;
 
 /// An entry of one pattern, or the top level: it matches everything and comes before all entries.
-struct Entry<'a> {
+struct PathEntry<'a> {
     /// `None`: the top level.
     glob: Option<&'a str>,
     area: Area,
@@ -28,14 +28,14 @@ struct Entry<'a> {
 }
 
 /// The entries of a version, the top level first.
-struct Version<'a> {
-    entries: Vec<Entry<'a>>,
+struct PathEntries<'a> {
+    entries: Vec<PathEntry<'a>>,
     /// The shortest `block_on` of all entries.
     least: &'a [Severity],
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Key {
+enum ThresholdKey {
     BlockOn,
     WarnOn,
     MinConfidence,
@@ -43,7 +43,7 @@ enum Key {
 
 /// Compares the thresholds for parts of the repository.
 pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
-    let (old, new) = (Version::of(old), Version::of(new));
+    let (old, new) = (PathEntries::of(old), PathEntries::of(new));
     if old.entries.len() * new.entries.len() > MOST {
         let alike = old.entries.len() == new.entries.len()
             && old.entries.iter().zip(&new.entries).skip(1).all(|(a, b)| a.glob == b.glob && a.values() == b.values());
@@ -61,7 +61,8 @@ pub(super) fn compare(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
             if told.contains(glob) {
                 continue;
             }
-            let mut ways = Key::ALL.into_iter().filter_map(|key| weaker((&old, i), (&new, j), key, &mut effort));
+            let mut ways =
+                ThresholdKey::ALL.into_iter().filter_map(|key| weaker((&old, i), (&new, j), key, &mut effort));
             let Some(what) = ways.next() else { continue };
             drop(ways);
             // A longer list is of no use to a reader.
@@ -88,9 +89,9 @@ fn too_much() -> Weakening {
 
 /// Describes how the new entry is weaker than the old one, if a path can have both.
 fn weaker(
-    (old, i): (&Version<'_>, usize),
-    (new, j): (&Version<'_>, usize),
-    key: Key,
+    (old, i): (&PathEntries<'_>, usize),
+    (new, j): (&PathEntries<'_>, usize),
+    key: ThresholdKey,
     effort: &mut Effort,
 ) -> Option<String> {
     let (was, is) = (&old.entries[i], &new.entries[j]);
@@ -99,34 +100,38 @@ fn weaker(
         return None;
     }
     let mut later = old.entries[i + 1..].iter().chain(&new.entries[j + 1..]).filter(|e| e.sets(key));
-    let covers = |e: &Entry<'_>| is.area.is_within(&e.area, effort) || was.area.is_within(&e.area, effort);
-    (!later.any(covers)).then_some(what)
+    let is_covered = later.any(|e| is.area.is_within(&e.area, effort) || was.area.is_within(&e.area, effort));
+    (!is_covered).then_some(what)
 }
 
 /// Describes how a value is weaker than another.
-fn lowered((old, was): (&Version<'_>, &Entry<'_>), (new, is): (&Version<'_>, &Entry<'_>), key: Key) -> Option<String> {
+fn lowered(
+    (old, was): (&PathEntries<'_>, &PathEntry<'_>),
+    (new, is): (&PathEntries<'_>, &PathEntry<'_>),
+    key: ThresholdKey,
+) -> Option<String> {
     match key {
-        Key::BlockOn => {
+        ThresholdKey::BlockOn => {
             let gone = unreached(was.block_on?, is.block_on?).next()?;
             Some(format!("block_on no longer includes {gone}"))
         }
-        Key::WarnOn => {
+        ThresholdKey::WarnOn => {
             // Severities that blocked before belong to `block_on`; severities that block now need no warning.
             let (blocked, blocks) = (was.block_on.unwrap_or(old.least), is.block_on.unwrap_or(new.least));
             let mut gone = unreached(was.warn_on?, is.warn_on?);
             let gone = gone.find(|s| !reaches(blocked, *s) && !reaches(blocks, *s))?;
             Some(format!("warn_on no longer includes {gone}"))
         }
-        Key::MinConfidence => {
+        ThresholdKey::MinConfidence => {
             let (was, is) = (was.min_confidence?, is.min_confidence?);
             (is > was).then(|| format!("min_confidence changes from {} to {}", was.name(), is.name()))
         }
     }
 }
 
-impl<'a> Version<'a> {
+impl<'a> PathEntries<'a> {
     fn of(policy: &'a Policy) -> Self {
-        let top = Entry {
+        let top = PathEntry {
             glob: None,
             area: Area::everything(),
             block_on: Some(&policy.block_on),
@@ -134,28 +139,33 @@ impl<'a> Version<'a> {
             min_confidence: Some(policy.min_confidence),
             line: None,
         };
-        let entry = |rule: &'a PathRule, glob: &'a String| Entry {
+        let mut entries = vec![top];
+        entries
+            .extend(policy.paths.iter().flat_map(|rule| rule.glob.iter().map(move |glob| PathEntry::of(rule, glob))));
+        let lists = entries.iter().filter_map(|e| e.block_on);
+        let least = lists.min_by_key(|list| Severity::ALL.iter().filter(|s| reaches(list, **s)).count());
+        Self { least: least.unwrap_or_default(), entries }
+    }
+}
+
+impl<'a> PathEntry<'a> {
+    /// Creates the entry of one pattern of a `[[path]]`.
+    fn of(rule: &'a PathRule, glob: &'a str) -> Self {
+        Self {
             glob: Some(glob),
             area: Area::of(glob),
             block_on: rule.block_on.as_deref(),
             warn_on: rule.warn_on.as_deref(),
             min_confidence: rule.min_confidence,
             line: rule.origin.line,
-        };
-        let mut entries = vec![top];
-        entries.extend(policy.paths.iter().flat_map(|rule| rule.glob.iter().map(move |glob| entry(rule, glob))));
-        let reach = |list: &&[Severity]| Severity::ALL.iter().filter(|s| reaches(list, **s)).count();
-        let least = entries.iter().filter_map(|e| e.block_on).min_by_key(reach).unwrap_or_default();
-        Self { entries, least }
+        }
     }
-}
 
-impl<'a> Entry<'a> {
-    fn sets(&self, key: Key) -> bool {
+    fn sets(&self, key: ThresholdKey) -> bool {
         match key {
-            Key::BlockOn => self.block_on.is_some(),
-            Key::WarnOn => self.warn_on.is_some(),
-            Key::MinConfidence => self.min_confidence.is_some(),
+            ThresholdKey::BlockOn => self.block_on.is_some(),
+            ThresholdKey::WarnOn => self.warn_on.is_some(),
+            ThresholdKey::MinConfidence => self.min_confidence.is_some(),
         }
     }
 
@@ -164,6 +174,6 @@ impl<'a> Entry<'a> {
     }
 }
 
-impl Key {
+impl ThresholdKey {
     const ALL: [Self; 3] = [Self::BlockOn, Self::WarnOn, Self::MinConfidence];
 }

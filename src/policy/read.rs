@@ -1,13 +1,13 @@
 //! Opens policy files: only regular files of a bounded size, and never blocking.
 
-use super::{FILE_NAME, File, MAX_BYTES, Pins, Project, ProjectOrigin};
+use super::{FILE_NAME, MAX_BYTES, Pins, PolicyFile, ProjectFile, ProjectOrigin};
 use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use std::io::{ErrorKind, Read as _};
 use std::path::{Path, PathBuf};
 
-impl File {
+impl PolicyFile {
     /// Returns the path of the user's file, whether it exists or not; `None` without a home folder.
     pub fn user_path(env: &Env) -> Option<PathBuf> {
         env.config_home().map(|c| c.join("claude-reviewer").join("config.toml"))
@@ -24,7 +24,7 @@ impl File {
     }
 }
 
-impl Project {
+impl ProjectFile {
     /// Reads the project's file at the top of a worktree, if it exists.
     ///
     /// A symbolic link is an error, even inside the repository. A change to the link's target would change the
@@ -61,7 +61,7 @@ impl Project {
     /// Returns the project's file at a base commit. It is trusted, because it was merged.
     pub fn at_base(base: ObjectId, bytes: Vec<u8>) -> Self {
         let name = format!("{FILE_NAME} at {}", base.short());
-        Self { from: ProjectOrigin::Base(base), file: File { name, bytes }, trusted: true }
+        Self { from: ProjectOrigin::Base(base), file: PolicyFile { name, bytes }, trusted: true }
     }
 
     /// Reads the file that `--config` names, relative to the folder `dir`. It is trusted.
@@ -73,14 +73,14 @@ impl Project {
         let full = dir.join(path);
         let name = path.display().to_string();
         match read(&full)? {
-            Some(bytes) => Ok(Self { from: ProjectOrigin::Flag, file: File { name, bytes }, trusted: true }),
+            Some(bytes) => Ok(Self { from: ProjectOrigin::Flag, file: PolicyFile { name, bytes }, trusted: true }),
             None => Err(Error::usage(format!("policy file {name} not found"))),
         }
     }
 
     fn of(from: ProjectOrigin, bytes: Vec<u8>, top: &Path, env: &Env) -> Self {
         let trusted = Pins::of(env).is_some_and(|pins| pins.holds(top, &bytes));
-        Self { from, file: File { name: FILE_NAME.to_owned(), bytes }, trusted }
+        Self { from, file: PolicyFile { name: FILE_NAME.to_owned(), bytes }, trusted }
     }
 }
 

@@ -1,10 +1,10 @@
 //! Generates `docs/configuration-reference.md` from the table of keys, and compares it with the file.
 
-use super::keys::{self, BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION, Weaker};
-use super::kind::Kind;
+use super::keys::{self, BACKEND, GUIDELINE, PATH, PolicyKey, TABLES, Trust, VERSION, Weaker};
+use super::kind::ValueKind;
 use super::schema::{BACKENDS, GUIDELINES, PATHS};
-use super::value::Value;
-use super::{Backend, BackendKind, Origin, PRESETS, PathRule, Policy};
+use super::value::PolicyValue;
+use super::{Backend, BackendKind, PRESETS, PathRule, Policy, SettingOrigin};
 use crate::env::Env;
 use crate::finding::Severity;
 use crate::request::Overrides;
@@ -38,57 +38,63 @@ at most 1,000 entries.
 ";
 
 /// A section of the page: one table of the policy file.
-struct Section {
+struct ReferenceSection {
     /// The header in the file, such as `[review]`; empty for the top level.
     header: String,
     about: &'static str,
-    keys: Vec<Entry>,
+    keys: Vec<ReferenceKey>,
 }
 
 /// A key on the page.
-struct Entry {
+struct ReferenceKey {
     /// The full name, which is also the heading.
     name: String,
     about: &'static str,
-    kind: Kind,
+    kind: ValueKind,
     trust: Trust,
     weaker: Weaker,
-    default: Value,
+    default: PolicyValue,
     is_required: bool,
 }
 
-fn entries<T>(table: &str, keys: &'static [Key<T>], defaults: &T, required: &[&str]) -> Vec<Entry> {
-    let entry = |k: &Key<T>| Entry {
-        name: keys::full(table, k.name),
-        about: k.about,
-        kind: k.kind,
-        trust: k.trust,
-        weaker: k.weaker,
-        default: (k.get)(defaults),
-        is_required: required.contains(&k.name),
-    };
-    keys.iter().map(entry).collect()
+fn entries<T>(table: &str, keys: &'static [PolicyKey<T>], defaults: &T, required: &[&str]) -> Vec<ReferenceKey> {
+    keys.iter()
+        .map(|k| ReferenceKey {
+            name: keys::full(table, k.name),
+            about: k.about,
+            kind: k.kind,
+            trust: k.trust,
+            weaker: k.weaker,
+            default: (k.get)(defaults),
+            is_required: required.contains(&k.name),
+        })
+        .collect()
 }
 
 /// Lists the tables in the order of the page.
-fn sections() -> Vec<Section> {
+fn sections() -> Vec<ReferenceSection> {
     let policy = Policy::default();
     let mut sections = Vec::new();
     for table in TABLES {
         let header = if table.name.is_empty() { String::new() } else { format!("[{}]", table.name) };
-        sections.push(Section { header, about: table.about, keys: entries(table.name, table.keys, &policy, &[]) });
+        sections.push(ReferenceSection {
+            header,
+            about: table.about,
+            keys: entries(table.name, table.keys, &policy, &[]),
+        });
         if table.name == "review" {
             let keys = entries("backend.NAME", BACKEND, &Backend::new("-"), &[]);
-            sections.push(Section { header: "[backend.NAME]".to_owned(), about: BACKENDS, keys });
+            sections.push(ReferenceSection { header: "[backend.NAME]".to_owned(), about: BACKENDS, keys });
         }
         if table.name == "rules" {
-            let origin = Origin::default();
+            let origin = SettingOrigin::default();
             let rule = PathRule { glob: Vec::new(), block_on: None, warn_on: None, min_confidence: None, origin };
             let keys = entries("path", PATH, &rule, &["glob"]);
-            sections.push(Section { header: "[[path]]".to_owned(), about: PATHS, keys });
-            let guideline = super::Guideline { glob: Vec::new(), text: String::new(), origin: Origin::default() };
+            sections.push(ReferenceSection { header: "[[path]]".to_owned(), about: PATHS, keys });
+            let guideline =
+                super::Guideline { glob: Vec::new(), text: String::new(), origin: SettingOrigin::default() };
             let keys = entries("guideline", GUIDELINE, &guideline, &["glob", "text"]);
-            sections.push(Section { header: "[[guideline]]".to_owned(), about: GUIDELINES, keys });
+            sections.push(ReferenceSection { header: "[[guideline]]".to_owned(), about: GUIDELINES, keys });
         }
     }
     sections
@@ -100,8 +106,8 @@ fn page() -> String {
     let mut text = INTRODUCTION.to_owned();
     text.push_str("\n## Index\n\n| table | keys |\n|---|---|\n| | [`version`](#version) |\n");
     for section in &sections {
-        let link = |e: &Entry| format!("[`{}`](#{})", short(&e.name), anchor(&e.name));
-        let links: Vec<String> = section.keys.iter().map(link).collect();
+        let links = section.keys.iter().map(|e| format!("[`{}`](#{})", short(&e.name), anchor(&e.name)));
+        let links: Vec<String> = links.collect();
         let name = if section.header.is_empty() { String::new() } else { format!("`{}`", section.header) };
         text.push_str(&format!("| {name} | {} |\n", links.join(", ")));
     }
@@ -143,11 +149,11 @@ fn version() -> String {
     )
 }
 
-fn describe(entry: &Entry) -> String {
+fn describe(entry: &ReferenceKey) -> String {
     let mut lines = vec![format!("Type: {}", type_of(entry.kind))];
     lines.push(match &entry.default {
         _ if entry.is_required => "Required".to_owned(),
-        Value::Unset => "Default: not set".to_owned(),
+        PolicyValue::Unset => "Default: not set".to_owned(),
         value => format!("Default: `{}`", value.to_toml()),
     });
     lines.push(format!("Set in: {}", trust(entry.trust)));
@@ -164,10 +170,10 @@ fn describe(entry: &Entry) -> String {
 }
 
 /// Returns the type of a key, with the names of a choice as code.
-fn type_of(kind: Kind) -> String {
+fn type_of(kind: ValueKind) -> String {
     match kind {
-        Kind::Choice(names) => names.iter().map(|n| format!("`\"{n}\"`")).collect::<Vec<_>>().join(", "),
-        Kind::Severities => "a list of severities".to_owned(),
+        ValueKind::Choice(names) => names.iter().map(|n| format!("`\"{n}\"`")).collect::<Vec<_>>().join(", "),
+        ValueKind::Severities => "a list of severities".to_owned(),
         kind => kind.expects(),
     }
 }
@@ -229,8 +235,6 @@ fn the_reference_has_every_key_of_the_schema_with_one_anchor_each() {
     let headings: Vec<&str> = page.lines().filter_map(|l| l.strip_prefix("### `")?.strip_suffix('`')).collect();
     let mut expected = vec!["version".to_owned()];
     let schema = super::schema::schema();
-    let names =
-        |table: &serde_json::Value| table["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     for (name, value) in schema["properties"].as_object().unwrap() {
         let (prefix, table) = match name.as_str() {
             "backend" => ("backend.NAME", &value["additionalProperties"]),
@@ -238,7 +242,10 @@ fn the_reference_has_every_key_of_the_schema_with_one_anchor_each() {
             _ => (name.as_str(), value),
         };
         match table.get("additionalProperties") {
-            Some(more) if *more == false => expected.extend(names(table).iter().map(|k| keys::full(prefix, k))),
+            Some(more) if *more == false => {
+                let names = table["properties"].as_object().unwrap().keys();
+                expected.extend(names.map(|k| keys::full(prefix, k)));
+            }
             _ if name != "version" => expected.push(name.clone()),
             _ => {}
         }
@@ -271,20 +278,22 @@ fn flags_and_variables_of_the_reference_set_their_keys() {
         max_requests: None,
         max_tokens: None,
     };
-    let place = |env: &Env, overrides: &Overrides, key: &str| {
-        let sources = super::Sources { user: None, project: None, env, overrides };
-        let policy = super::load(&sources).unwrap().policy;
-        policy.origin_of(&key.replace("NAME", "claude")).place.clone()
-    };
     // The review applies `--backend` itself.
     for (key, flag) in keys::FLAGS.iter().filter(|(key, _)| *key != "review.backends") {
-        assert_eq!(place(&Env::default(), &overrides, key), *flag);
+        assert_eq!(place_of(key, &Env::default(), &overrides), *flag);
     }
     for variables in keys::VARIABLES {
         for name in variables.names {
             let value = if variables.key == "tests.run" { "true" } else { "3" };
             let env = Env::from_pairs("/".into(), [(*name, value)]);
-            assert_eq!(place(&env, &Overrides::default(), variables.key), *name);
+            assert_eq!(place_of(variables.key, &env, &Overrides::default()), *name);
         }
     }
+}
+
+/// Returns the flag or the variable that sets a key.
+fn place_of(key: &str, env: &Env, overrides: &Overrides) -> String {
+    let sources = super::Sources { user: None, project: None, env, overrides };
+    let policy = super::load(&sources).unwrap().policy;
+    policy.origin_of(&key.replace("NAME", "claude")).place.clone()
 }

@@ -3,10 +3,10 @@
 //! It uses draft 7, the newest that the TOML plug-ins of common editors support. It is generated from the table of
 //! keys. `schemas/policy.schema.json` is a copy.
 
-use super::keys::{self, BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION, is_valid_for};
-use super::kind::{Kind, TOOLS};
-use super::value::Value;
-use super::{Backend, BackendKind, FILE_NAME, Guideline, Origin, PRESETS, PathRule, Policy, preset};
+use super::keys::{self, BACKEND, GUIDELINE, PATH, PolicyKey, TABLES, Trust, VERSION, is_valid_for};
+use super::kind::{TOOLS, ValueKind};
+use super::value::PolicyValue;
+use super::{Backend, BackendKind, FILE_NAME, Guideline, PRESETS, PathRule, Policy, SettingOrigin, preset};
 use crate::finding::{Category, Severity};
 use serde_json::{Map, Value as Json, json};
 
@@ -36,8 +36,13 @@ pub fn schema() -> Json {
         }
     }
     top.insert("backend".to_owned(), backends());
-    let rule =
-        PathRule { glob: Vec::new(), block_on: None, warn_on: None, min_confidence: None, origin: Origin::default() };
+    let rule = PathRule {
+        glob: Vec::new(),
+        block_on: None,
+        warn_on: None,
+        min_confidence: None,
+        origin: SettingOrigin::default(),
+    };
     top.insert("path".to_owned(), entries(PATHS, properties("path", PATH, Some(&rule), |_| true), &["glob"]));
     top.insert(
         "guideline".to_owned(),
@@ -71,16 +76,10 @@ fn backends() -> Json {
             BackendKind::OpenAi => "OpenAI's Chat Completions. The key is in OPENAI_API_KEY by default.",
             BackendKind::Google => "Google's Gemini API. The key is in GEMINI_API_KEY by default.",
         };
-        let fits = |key: &str| key != "kind" && is_valid_for(key, kind);
-        let backend = Backend::new(kind.name());
-        known.insert(
-            kind.name().to_owned(),
-            object(about, properties("backend.NAME", BACKEND, Some(&backend), fits), &[]),
-        );
+        known.insert(kind.name().to_owned(), object(about, built_in_properties(kind.name(), kind), &[]));
     }
     for preset in PRESETS {
-        let fits = |key: &str| key != "kind" && is_valid_for(key, BackendKind::OpenAi);
-        let properties = properties("backend.NAME", BACKEND, Some(&Backend::new(preset.name)), fits);
+        let properties = built_in_properties(preset.name, BackendKind::OpenAi);
         known.insert(preset.name.to_owned(), object(preset.about, properties, &[]));
     }
     let custom = properties("backend.NAME", BACKEND, Some(&Backend::new("-")), |_| true);
@@ -92,6 +91,12 @@ fn backends() -> Json {
         "additionalProperties": other,
         "propertyNames": { "pattern": "^[a-z0-9_-]{1,64}$", "not": { "const": "rules" } },
     })
+}
+
+/// Describes the keys of a backend that needs no table. Its kind is known.
+fn built_in_properties(name: &str, kind: BackendKind) -> Map<String, Json> {
+    let backend = Backend::new(name);
+    properties("backend.NAME", BACKEND, Some(&backend), |key| key != "kind" && is_valid_for(key, kind))
 }
 
 fn object(about: &str, properties: impl Into<Json>, required: &[&str]) -> Json {
@@ -112,7 +117,7 @@ fn entries(about: &str, properties: Map<String, Json>, required: &[&str]) -> Jso
 /// Describes keys that have the values of `defaults` if they are not set.
 fn properties<T>(
     table: &str,
-    keys: &'static [Key<T>],
+    keys: &'static [PolicyKey<T>],
     defaults: Option<&T>,
     fits: impl Fn(&str) -> bool,
 ) -> Map<String, Json> {
@@ -121,8 +126,8 @@ fn properties<T>(
         .map(|k| {
             let mut o = k.kind.schema();
             o["description"] = json!(describe(table, k));
-            let default = defaults.map_or(Value::Unset, |d| (k.get)(d));
-            if default != Value::Unset && !matches!(k.kind, Kind::PatternOrPatterns) {
+            let default = defaults.map_or(PolicyValue::Unset, |d| (k.get)(d));
+            if default != PolicyValue::Unset && !matches!(k.kind, ValueKind::PatternOrPatterns) {
                 o["default"] = default.to_json();
             }
             (k.name.to_owned(), o)
@@ -131,7 +136,7 @@ fn properties<T>(
 }
 
 /// Describes a key, with who may set it and what overrides it.
-fn describe<T>(table: &str, key: &Key<T>) -> String {
+fn describe<T>(table: &str, key: &PolicyKey<T>) -> String {
     let full = keys::full(table, key.name);
     let mut text = key.about.to_owned();
     text.push_str(match key.trust {
@@ -150,17 +155,10 @@ fn describe<T>(table: &str, key: &Key<T>) -> String {
     text
 }
 
-impl Kind {
-    /// Returns the schema of a value. It accepts more than [`Kind::read`] where a schema cannot express the bounds.
+impl ValueKind {
+    /// Returns the schema of a value. It accepts more than [`ValueKind::read`] where a schema cannot express the bounds.
     fn schema(self) -> Json {
         let pattern = json!({ "type": "string", "pattern": "^[^!]", "maxLength": super::glob::MAX_PATTERN });
-        let list = |items: Json| json!({ "type": "array", "items": items, "uniqueItems": true });
-        let severity = || {
-            // Canonical names come first: editors offer them in this order.
-            let synonyms =
-                ["blocker", "high", "error", "risk", "medium", "low", "warning", "issue", "info", "nit", "note"];
-            json!({ "enum": Severity::ALL.iter().map(|s| s.name()).chain(synonyms).collect::<Vec<_>>() })
-        };
         match self {
             Self::Flag => json!({ "type": "boolean" }),
             Self::Count(min, max) => json!({ "type": "integer", "minimum": min, "maximum": max }),
@@ -171,7 +169,7 @@ impl Kind {
                 "examples": ["90s", "2m", "1h30m"],
             }),
             Self::Choice(names) => json!({ "enum": names }),
-            Self::Severities => list(severity()),
+            Self::Severities => list(&severity()),
             Self::SeverityTable => json!({
                 "type": "object",
                 "additionalProperties": severity(),
@@ -179,25 +177,25 @@ impl Kind {
             }),
             Self::Categories => {
                 let plurals = ["bugs", "tests", "missing_requirement", "best_practices", "best-practices"];
-                list(json!({ "enum": Category::ALL.iter().map(|c| c.name()).chain(plurals).collect::<Vec<_>>() }))
+                list(&json!({ "enum": Category::ALL.iter().map(|c| c.name()).chain(plurals).collect::<Vec<_>>() }))
             }
-            Self::Patterns => list(pattern),
+            Self::Patterns => list(&pattern),
             Self::PatternOrPatterns => json!({
                 "anyOf": [pattern, { "type": "array", "items": pattern, "minItems": 1, "uniqueItems": true }],
                 "examples": ["src/**", "*.sql", ["docs/", "*.md"]],
             }),
-            Self::Files => list(json!({ "type": "string", "pattern": r"^(?!/)(?!.*(^|/)\.\.(/|$)).+$" })),
+            Self::Files => list(&json!({ "type": "string", "pattern": r"^(?!/)(?!.*(^|/)\.\.(/|$)).+$" })),
             Self::Storage => json!({ "type": "string", "pattern": r"^(?!.*(^|/)\.\.(/|$)).+$" }),
-            Self::BackendNames => list(json!({
+            Self::BackendNames => list(&json!({
                 "anyOf": [
                     { "enum": preset::built_in_names().collect::<Vec<_>>() },
                     { "type": "string", "pattern": "^[a-z0-9_-]{1,64}$" },
                 ],
             })),
-            Self::RuleIds => list(json!({ "type": "string", "pattern": "^[a-z0-9._/-]{1,128}$" })),
-            Self::Tools => list(json!({ "enum": TOOLS })),
-            Self::Sandbox | Self::Folders => list(json!({ "type": "string", "minLength": 1 })),
-            Self::Signers => list(json!({ "type": "string", "pattern": "(ssh-|ecdsa-sha2-|sk-)\\S+ \\S+" })),
+            Self::RuleIds => list(&json!({ "type": "string", "pattern": "^[a-z0-9._/-]{1,128}$" })),
+            Self::Tools => list(&json!({ "enum": TOOLS })),
+            Self::Sandbox | Self::Folders => list(&json!({ "type": "string", "minLength": 1 })),
+            Self::Signers => list(&json!({ "type": "string", "pattern": "(ssh-|ecdsa-sha2-|sk-)\\S+ \\S+" })),
             Self::Line(max) | Self::Text(max) => json!({ "type": "string", "minLength": 1, "maxLength": max }),
             Self::Program => {
                 json!({ "type": "string", "pattern": "^(/.*|[^/]+)$", "examples": ["claude", "/usr/local/bin/claude"] })
@@ -209,8 +207,8 @@ impl Kind {
                 "examples": ["https://api.example.com/v1", "http://127.0.0.1:11434/v1"],
             }),
             Self::Words => json!({ "type": "array", "items": { "type": "string", "minLength": 1 }, "minItems": 1 }),
-            Self::Variables => list(Self::Variable.schema()),
-            Self::Projects => list(json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._~/-]*$" })),
+            Self::Variables => list(&Self::Variable.schema()),
+            Self::Projects => list(&json!({ "type": "string", "pattern": "^[A-Za-z0-9][A-Za-z0-9._~/-]*$" })),
             Self::Pattern => json!({ "type": "string", "minLength": 1, "maxLength": 512, "format": "regex" }),
             Self::Servers => {
                 let keys = super::kind::context::KEYS.map(|(name, kind)| (name.to_owned(), kind.schema()));
@@ -235,6 +233,17 @@ impl Kind {
             }
         }
     }
+}
+
+/// Returns the schema of a list without duplicates.
+fn list(items: &Json) -> Json {
+    json!({ "type": "array", "items": items, "uniqueItems": true })
+}
+
+/// Returns the schema of a severity. Canonical names come first: editors offer them in this order.
+fn severity() -> Json {
+    let synonyms = ["blocker", "high", "error", "risk", "medium", "low", "warning", "issue", "info", "nit", "note"];
+    json!({ "enum": Severity::ALL.iter().map(|s| s.name()).chain(synonyms).collect::<Vec<_>>() })
 }
 
 #[cfg(test)]

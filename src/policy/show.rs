@@ -1,8 +1,8 @@
 //! Renders a policy as text, TOML, JSON, and as input of its hash.
 
-use super::keys::{BACKEND, GUIDELINE, Key, PATH, TABLES, Trust, VERSION};
-use super::value::{Value, bare_or_quoted};
-use super::{Layer, Origin, Policy};
+use super::keys::{BACKEND, GUIDELINE, PATH, PolicyKey, TABLES, Trust, VERSION};
+use super::value::{PolicyValue, bare_or_quoted};
+use super::{Layer, Policy, SettingOrigin};
 use crate::untrusted::{Inert, is_active};
 use serde_json::{Map, Value as Json, json};
 use std::collections::BTreeMap;
@@ -15,17 +15,17 @@ const DEFAULT_HASH: &str = "e86f23a85a5e056e";
 const BACKENDS: &str = "backend.";
 
 /// One value of a policy.
-struct Row<'a> {
+struct PolicyRow<'a> {
     name: String,
-    value: Value,
-    origin: &'a Origin,
+    value: PolicyValue,
+    origin: &'a SettingOrigin,
     trust: Trust,
 }
 
 /// A table with its header without brackets, and its rows.
-struct Section<'a> {
+struct PolicySection<'a> {
     header: Header,
-    rows: Vec<Row<'a>>,
+    rows: Vec<PolicyRow<'a>>,
 }
 
 enum Header {
@@ -49,37 +49,21 @@ impl Policy {
     /// included. Each name (`block_on`, `[review] depth`, `[[guideline]] 2`) has a hash of its value: 16 hexadecimal
     /// digits.
     pub fn judging(&self) -> BTreeMap<String, String> {
-        // Limits do not change the result of a complete review.
-        const LIMITS: [&str; 10] = [
-            "jobs",
-            "timeout",
-            "max_rounds",
-            "max_requests",
-            "max_files",
-            "max_lines",
-            "max_retries",
-            "retry_delay",
-            "context_tokens",
-            "price",
-        ];
         const ELSEWHERE: [&str; 7] = ["history", "tests", "fix", "hooks", "mcp", "receipt", "forge"];
         let asked: Vec<String> = self.review.backends.iter().map(|name| backend(name)).collect();
         let mut entries: BTreeMap<&str, usize> = BTreeMap::new();
         let mut out = BTreeMap::new();
         for section in sections(self) {
-            let counts =
-                |r: &&Row<'_>| r.trust == Trust::Open && r.value != Value::Unset && !LIMITS.contains(&r.name.as_str());
-            let rows = section.rows.iter().filter(counts);
-            let line = |r: &Row<'_>| format!("{} = {}\n", r.name, r.value.to_toml());
+            let rows = section.rows.iter().filter(|r| r.is_judging());
             match &section.header {
-                Header::Top => out.extend(rows.map(|r| (r.name.clone(), short(&line(r))))),
+                Header::Top => out.extend(rows.map(|r| (r.name.clone(), short(&r.line())))),
                 Header::Table(name)
                     if ELSEWHERE.contains(&name.as_str()) || name.starts_with(BACKENDS) && !asked.contains(name) => {}
-                Header::Table(name) => out.extend(rows.map(|r| (format!("[{name}] {}", r.name), short(&line(r))))),
+                Header::Table(name) => out.extend(rows.map(|r| (format!("[{name}] {}", r.name), short(&r.line())))),
                 // The order of entries matters.
                 Header::Entry(name) => {
                     let n = entries.entry(name).and_modify(|n| *n += 1).or_insert(1);
-                    out.insert(format!("[[{name}]] {n}"), short(&rows.map(line).collect::<String>()));
+                    out.insert(format!("[[{name}]] {n}"), short(&rows.map(PolicyRow::line).collect::<String>()));
                 }
             }
         }
@@ -95,7 +79,7 @@ impl Policy {
     pub fn to_toml(&self, origins: bool) -> String {
         let mut text = format!("version = {VERSION}\n");
         for section in sections(self) {
-            if section.rows.iter().all(|r| r.value == Value::Unset) {
+            if section.rows.iter().all(|r| r.value == PolicyValue::Unset) {
                 continue;
             }
             match &section.header {
@@ -103,7 +87,7 @@ impl Policy {
                 Header::Table(name) => text.push_str(&format!("\n[{name}]\n")),
                 Header::Entry(name) => text.push_str(&format!("\n[[{name}]]\n")),
             }
-            for row in section.rows.iter().filter(|r| r.value != Value::Unset) {
+            for row in section.rows.iter().filter(|r| r.value != PolicyValue::Unset) {
                 let line = format!("{} = {}", row.name, row.value.to_toml());
                 if origins {
                     text.push_str(&format!("{line:<44} # {}\n", origin(row)));
@@ -130,14 +114,11 @@ impl Policy {
                 }
             };
             for row in section.rows {
-                let value = if row.value == Value::Unset { "-".to_owned() } else { row.value.to_toml() };
+                let value = if row.value == PolicyValue::Unset { "-".to_owned() } else { row.value.to_toml() };
                 lines.push((format!("{prefix}{}", row.name), value, origin(&row), row.trust));
             }
         }
-        let width = |of: fn(&(String, String, String, Trust)) -> &String, max: usize| {
-            lines.iter().map(|l| of(l).chars().count()).max().unwrap_or(0).min(max)
-        };
-        let (names, values) = (width(|l| &l.0, 40), width(|l| &l.1, 40));
+        let (names, values) = (width(lines.iter().map(|l| &l.0)), width(lines.iter().map(|l| &l.1)));
         let mut text = String::new();
         for (name, value, origin, trust) in &lines {
             let line = if origins {
@@ -232,6 +213,36 @@ impl Layer {
     }
 }
 
+impl PolicyRow<'_> {
+    /// Returns true if the value decides about a change on every machine.
+    fn is_judging(&self) -> bool {
+        // Limits do not change the result of a complete review.
+        const LIMITS: [&str; 10] = [
+            "jobs",
+            "timeout",
+            "max_rounds",
+            "max_requests",
+            "max_files",
+            "max_lines",
+            "max_retries",
+            "retry_delay",
+            "context_tokens",
+            "price",
+        ];
+        self.trust == Trust::Open && self.value != PolicyValue::Unset && !LIMITS.contains(&self.name.as_str())
+    }
+
+    /// Returns the row as a line of TOML.
+    fn line(&self) -> String {
+        format!("{} = {}\n", self.name, self.value.to_toml())
+    }
+}
+
+/// Returns the characters of the longest text, at most 40.
+fn width<'t>(texts: impl Iterator<Item = &'t String>) -> usize {
+    texts.map(|text| text.chars().count()).max().unwrap_or(0).min(40)
+}
+
 /// Returns the header of a backend's table.
 fn backend(name: &str) -> String {
     format!("{BACKENDS}{}", bare_or_quoted(name))
@@ -244,7 +255,7 @@ fn short(text: &str) -> String {
     digest
 }
 
-fn origin(row: &Row<'_>) -> String {
+fn origin(row: &PolicyRow<'_>) -> String {
     match row.origin.layer {
         Layer::Default => "default".to_owned(),
         layer => format!("{} {}", layer.name(), Inert::new(row.origin.to_string())),
@@ -253,46 +264,71 @@ fn origin(row: &Row<'_>) -> String {
 
 /// Returns the sections of a policy in the order of the documentation, without backends that are neither listed nor
 /// set.
-fn sections(policy: &Policy) -> Vec<Section<'_>> {
+fn sections(policy: &Policy) -> Vec<PolicySection<'_>> {
     let mut sections = Vec::new();
     for table in TABLES {
         let rows = rows(table.keys, policy, |key| policy.origin_of(&super::keys::full(table.name, key)));
         let header = if table.name.is_empty() { Header::Top } else { Header::Table(table.name.to_owned()) };
-        sections.push(Section { header, rows });
+        sections.push(PolicySection { header, rows });
         if table.name == "review" {
             for b in &policy.backends {
-                let origin = |key: &str| policy.origin_of(&format!("backend.{}.{key}", b.name));
-                let set = BACKEND.iter().any(|k| origin(k.name).layer != Layer::Default);
-                if set || policy.review.backends.contains(&b.name) {
-                    let header = Header::Table(backend(&b.name));
-                    sections.push(Section { header, rows: self::rows(BACKEND, b, origin) });
+                let mut keys = BACKEND.iter().map(|k| format!("backend.{}.{}", b.name, k.name));
+                let is_set = keys.any(|key| policy.layer_of(&key) != Layer::Default);
+                if is_set || policy.review.backends.contains(&b.name) {
+                    let rows = self::rows(BACKEND, b, |key| policy.origin_of(&format!("backend.{}.{key}", b.name)));
+                    sections.push(PolicySection { header: Header::Table(backend(&b.name)), rows });
                 }
             }
         }
         if table.name == "rules" {
             for p in &policy.paths {
-                sections.push(Section { header: Header::Entry("path"), rows: self::rows(PATH, p, |_| &p.origin) });
+                sections
+                    .push(PolicySection { header: Header::Entry("path"), rows: self::rows(PATH, p, |_| &p.origin) });
             }
             for g in &policy.guidelines {
                 let rows = self::rows(GUIDELINE, g, |_| &g.origin);
-                sections.push(Section { header: Header::Entry("guideline"), rows });
+                sections.push(PolicySection { header: Header::Entry("guideline"), rows });
             }
         }
     }
     sections
 }
 
-fn rows<'a, T>(keys: &'static [Key<T>], of: &T, origin: impl Fn(&str) -> &'a Origin) -> Vec<Row<'a>> {
+fn rows<'a, T>(
+    keys: &'static [PolicyKey<T>],
+    of: &T,
+    origin: impl Fn(&str) -> &'a SettingOrigin,
+) -> Vec<PolicyRow<'a>> {
     keys.iter()
-        .map(|k| Row { name: k.name.to_owned(), value: (k.get)(of), origin: origin(k.name), trust: k.trust })
+        .map(|k| PolicyRow { name: k.name.to_owned(), value: (k.get)(of), origin: origin(k.name), trust: k.trust })
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use crate::env::Env;
-    use crate::policy::{File, Policy, Project, ProjectOrigin, Sources, load};
+    use crate::policy::{Policy, PolicyFile, ProjectFile, ProjectOrigin, Sources, load};
     use crate::request::Overrides;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn policy_of(text: &str) -> Policy {
+        let file = PolicyFile { name: "p.toml".to_owned(), bytes: text.as_bytes().to_vec() };
+        let project = ProjectFile { from: ProjectOrigin::Flag, file, trusted: true };
+        let env = Env::default();
+        let sources = Sources { user: None, project: Some(&project), env: &env, overrides: &Overrides::default() };
+        load(&sources).unwrap().policy
+    }
+
+    fn judging(text: &str) -> BTreeMap<String, String> {
+        policy_of(&format!("version = 1\n{text}")).judging()
+    }
+
+    /// Returns the names whose values differ in the policy of a text.
+    fn differ(of: &BTreeMap<String, String>, text: &str) -> Vec<String> {
+        let other = judging(text);
+        let names = of.keys().chain(other.keys()).filter(|k| of.get(*k) != other.get(*k)).cloned();
+        names.collect::<BTreeSet<_>>().into_iter().collect()
+    }
 
     #[test]
     fn the_hash_of_the_defaults_is_what_they_hash_to() {
@@ -301,32 +337,21 @@ mod tests {
 
     #[test]
     fn what_decides_is_named_and_what_a_machine_has_of_its_own_is_not_in_it() {
-        let load = |text: &str| {
-            let file = File { name: "p.toml".to_owned(), bytes: format!("version = 1\n{text}").into_bytes() };
-            let project = Project { from: ProjectOrigin::Flag, file, trusted: true };
-            let env = Env::default();
-            let sources = Sources { user: None, project: Some(&project), env: &env, overrides: &Overrides::default() };
-            load(&sources).unwrap().policy.judging()
-        };
         let asked = "[review]\nbackends = [\"anthropic\"]\n";
-        let of = load(asked);
-        let differ = |text: &str| -> Vec<String> {
-            let other = load(text);
-            let names = of.keys().chain(other.keys()).filter(|k| of.get(*k) != other.get(*k)).cloned();
-            names.collect::<std::collections::BTreeSet<_>>().into_iter().collect()
-        };
+        let of = judging(asked);
         let own = "[backend.local]\nkind = \"openai\"\nmodel = \"m\"\nbase_url = \"http://127.0.0.1:1/v1\"\n\
                    [backend.anthropic]\nmax_retries = 9\n[history]\ncommit = true\n[hooks]\npre_push = \"rules\"\n";
-        assert_eq!(differ(&format!("{asked}jobs = 7\n{own}")), Vec::<String>::new());
+        assert_eq!(differ(&of, &format!("{asked}jobs = 7\n{own}")), Vec::<String>::new());
         for (text, name) in [
             (format!("{asked}depth = \"thorough\"\n"), "[review] depth"),
             (format!("block_on = [\"critical\"]\n{asked}"), "block_on"),
             (format!("{asked}[backend.anthropic]\nmodel = \"another\"\n"), "[backend.anthropic] model"),
             (format!("{asked}[[guideline]]\nglob = \"*\"\ntext = \"t\"\n"), "[[guideline]] 1"),
         ] {
-            assert_eq!(differ(&text), [name]);
+            assert_eq!(differ(&of, &text), [name]);
         }
-        let mut both = differ("[review]\nbackends = [\"anthropic\", \"local\"]\n[backend.local]\nkind = \"openai\"\n");
+        let text = "[review]\nbackends = [\"anthropic\", \"local\"]\n[backend.local]\nkind = \"openai\"\n";
+        let mut both = differ(&of, text);
         both.sort();
         assert_eq!(both, ["[backend.local] kind", "[review] backends"]);
         assert!(of.values().all(|v| v.len() == 16));
@@ -358,18 +383,11 @@ mod tests {
             [mcp]
             tools = ["request_review"]
         "#;
-        let load = |text: &str| {
-            let file = File { name: "p.toml".to_owned(), bytes: text.as_bytes().to_vec() };
-            let project = Project { from: ProjectOrigin::Flag, file, trusted: true };
-            let env = Env::default();
-            let sources = Sources { user: None, project: Some(&project), env: &env, overrides: &Overrides::default() };
-            load(&sources).unwrap().policy
-        };
-        let policy = load(text);
+        let policy = policy_of(text);
         let (plain, with) = (policy.to_toml(false), policy.to_toml(true));
-        assert_eq!(load(&plain).to_toml(false), plain);
-        assert_eq!(load(&with).to_toml(false), plain);
-        assert_eq!(load(&plain).hash(), policy.hash());
+        assert_eq!(policy_of(&plain).to_toml(false), plain);
+        assert_eq!(policy_of(&with).to_toml(false), plain);
+        assert_eq!(policy_of(&plain).hash(), policy.hash());
         assert_ne!(policy.hash(), Policy::default().hash());
         assert_eq!(Policy::default().hash().len(), 16);
         assert!(with.contains("# project p.toml:3"), "{with}");

@@ -48,14 +48,17 @@ impl Pins {
     ///
     /// Usage: the folder cannot be written.
     pub fn add(&self, top: &Path, content: &[u8]) -> Result<()> {
-        let failed =
-            |e: &std::io::Error| Error::usage(format!("cannot store trust in {}", self.dir.display())).caused_by(e);
-        private_dir(&self.dir).map_err(|e| failed(&e))?;
-        // The temporary file has mode 0600 from the start, and is complete before it is renamed.
-        let mut file = tempfile::NamedTempFile::new_in(&self.dir).map_err(|e| failed(&e))?;
-        file.write_all(canonical(top).display().to_string().as_bytes()).map_err(|e| failed(&e))?;
-        file.as_file().sync_all().map_err(|e| failed(&e))?;
-        file.persist(self.path(top, content)).map_err(|e| failed(&e.error))?;
+        self.write(top, content)
+            .map_err(|e| Error::usage(format!("cannot store trust in {}", self.dir.display())).caused_by(&e))
+    }
+
+    /// Writes a pin. The temporary file has mode 0600 from the start, and is complete before it is renamed.
+    fn write(&self, top: &Path, content: &[u8]) -> std::io::Result<()> {
+        private_dir(&self.dir)?;
+        let mut file = tempfile::NamedTempFile::new_in(&self.dir)?;
+        file.write_all(canonical(top).display().to_string().as_bytes())?;
+        file.as_file().sync_all()?;
+        file.persist(self.path(top, content)).map_err(|e| e.error)?;
         Ok(())
     }
 
@@ -96,16 +99,14 @@ impl Pins {
     }
 
     fn names(&self) -> Result<Vec<String>> {
-        let failed =
-            |e: std::io::Error| Error::usage(format!("cannot read trust from {}", self.dir.display())).caused_by(&e);
         let entries = match std::fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(e) => return Err(failed(e)),
+            Err(e) => return Err(self.unread(&e)),
         };
         let mut names = Vec::new();
         for entry in entries {
-            if let Some(name) = entry.map_err(failed)?.file_name().to_str() {
+            if let Some(name) = entry.map_err(|e| self.unread(&e))?.file_name().to_str() {
                 let pin = name.len() == 64 + 1 + 64 && name.as_bytes()[64] == b'-';
                 if pin && name.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') {
                     names.push(name.to_owned());
@@ -114,6 +115,11 @@ impl Pins {
         }
         names.sort();
         Ok(names)
+    }
+
+    /// Returns the error for pins that cannot be read.
+    fn unread(&self, cause: &std::io::Error) -> Error {
+        Error::usage(format!("cannot read trust from {}", self.dir.display())).caused_by(cause)
     }
 
     fn path(&self, top: &Path, content: &[u8]) -> PathBuf {

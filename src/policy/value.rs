@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// A validated value of the policy. Names are canonical.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum PolicyValue {
     /// An optional key that is not set.
     Unset,
     Flag(bool),
@@ -15,10 +15,10 @@ pub enum Value {
     Span(Duration),
     Text(String),
     List(Vec<String>),
-    Table(Vec<(String, Value)>),
+    Table(Vec<(String, PolicyValue)>),
 }
 
-impl Value {
+impl PolicyValue {
     pub(super) fn names(names: impl IntoIterator<Item = &'static str>) -> Self {
         Self::List(names.into_iter().map(str::to_owned).collect())
     }
@@ -33,7 +33,7 @@ impl Value {
         Self::names(list.iter().map(|s| s.name()))
     }
 
-    // `Kind::read` has validated the type. These functions return an empty value for any other type.
+    // `ValueKind::read` has validated the type. These functions return an empty value for any other type.
 
     pub(super) fn flag(&self) -> bool {
         matches!(self, Self::Flag(true))
@@ -56,8 +56,12 @@ impl Value {
     pub(super) fn list(&self) -> &[String] {
         if let Self::List(l) = self { l } else { &[] }
     }
-    pub(super) fn table(&self) -> &[(String, Value)] {
+    pub(super) fn table(&self) -> &[(String, PolicyValue)] {
         if let Self::Table(t) = self { t } else { &[] }
+    }
+    /// Returns the value of a row of a table.
+    pub(super) fn row(&self, key: &str) -> Option<&Self> {
+        self.table().iter().find(|(name, _)| name == key).map(|(_, value)| value)
     }
     pub(super) fn to_severities(&self) -> Vec<Severity> {
         self.list().iter().filter_map(|s| Severity::parse(s)).collect()
@@ -173,15 +177,14 @@ pub fn show_duration(d: Duration) -> String {
 
 /// Returns the candidate that is closest to a typed name. It differs only in case, `-` and `_`, or a few letters.
 pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let fold = |s: &str| s.to_ascii_lowercase().replace('-', "_");
-    let typed = fold(typed);
+    let typed = fold_name(typed);
     if typed.is_empty() || typed.len() > 64 {
         return None;
     }
     candidates
         .into_iter()
         .map(|c| {
-            let folded = fold(c);
+            let folded = fold_name(c);
             // A prefix counts like one wrong letter.
             let begun = typed.len() >= 3 && folded.starts_with(&typed);
             (if begun { 1 } else { strsim::damerau_levenshtein(&typed, &folded) }, c)
@@ -189,6 +192,11 @@ pub(crate) fn closest<'a>(typed: &str, candidates: impl IntoIterator<Item = &'a 
         .filter(|(distance, c)| *distance <= (c.len().max(typed.len()) / 3).clamp(1, 3))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, c)| c)
+}
+
+/// Returns a name in lower case with `_` in place of `-`.
+fn fold_name(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
 }
 
 #[cfg(test)]

@@ -4,11 +4,11 @@
 //! if that is proven: see `cover`, and `parts` for `[[path]]`.
 
 use super::cover::{Area, Effort};
-use super::keys::{self, BACKEND, Key, TABLES, Weaker};
-use super::merge::{self, Read};
-use super::parse::{Parsed, parse};
-use super::value::Value;
-use super::{FILE_NAME, File, Layer, Policy, Project, ProjectOrigin, RulesPolicy, parts};
+use super::keys::{self, BACKEND, PolicyKey, TABLES, Weaker};
+use super::merge::{self, ParsedFile};
+use super::parse::{ParsedPolicy, parse};
+use super::value::PolicyValue;
+use super::{FILE_NAME, Guideline, Layer, Policy, PolicyFile, ProjectFile, ProjectOrigin, RulesPolicy, parts};
 use crate::finding::Severity;
 
 /// One way in which a policy is weaker than before.
@@ -31,7 +31,6 @@ pub fn weakened(
     head: Option<&[u8]>,
     severity: impl Fn(&str) -> Option<Severity>,
 ) -> Vec<Weakening> {
-    let whole = |text: &str| vec![Weakening { key: String::new(), line: None, text: text.to_owned() }];
     if base == head {
         return Vec::new();
     }
@@ -44,7 +43,11 @@ pub fn weakened(
             return vec![Weakening { key: String::new(), line, text }];
         }
     };
-    let mut found = if head.is_none() { whole("the policy file is deleted") } else { Vec::new() };
+    let mut found = Vec::new();
+    if head.is_none() {
+        let text = "the policy file is deleted".to_owned();
+        found.push(Weakening { key: String::new(), line: None, text });
+    }
     for table in TABLES {
         for key in table.keys {
             let full = keys::full(table.name, key.name);
@@ -66,36 +69,33 @@ pub fn weakened(
 /// Returns the instructions for models that the new version adds: new or longer guidelines, and further documents.
 /// They do not weaken the policy by themselves. An invalid version has no instructions.
 pub fn told(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakening> {
-    let read = |bytes: Option<&[u8]>| bytes.and_then(|b| policy(b).ok()).unwrap_or_default();
-    let (old, new) = (read(base), read(head));
+    let (old, new) = (policy_or_default(base), policy_or_default(head));
     let mut all = Vec::new();
-    let mut tell = |key: &str, line, text| all.push(Weakening { key: key.to_owned(), line, text });
     for g in &new.guidelines {
-        let within = |o: &&super::Guideline| g.glob.iter().all(|p| o.glob.contains(p));
-        let holds = |o: &&super::Guideline| o.glob.iter().all(|p| g.glob.contains(p));
         let text = g.text.trim();
-        if old.guidelines.iter().filter(within).any(|o| o.text.trim() == text) {
+        if old.guidelines.iter().filter(|o| has_globs_of(o, g)).any(|o| o.text.trim() == text) {
             continue;
         }
-        let before = old.guidelines.iter().filter(holds).find_map(|o| text.split_once(o.text.trim()));
+        let within = old.guidelines.iter().filter(|o| has_globs_of(g, o));
+        let before = within.clone().find_map(|o| text.split_once(o.text.trim()));
         let what = match before {
             Some(("", "")) => format!("applies to more files: {text:?}"),
             Some((start, end)) => {
                 let added = [start.trim(), end.trim()].into_iter().filter(|t| !t.is_empty()).collect::<Vec<_>>();
                 format!("adds: {:?}", added.join(" … "))
             }
-            None if old.guidelines.iter().any(|o| holds(&o)) => format!("changes to: {text:?}"),
+            None if within.into_iter().next().is_some() => format!("changes to: {text:?}"),
             None => format!("is new: {text:?}"),
         };
         let text = format!("the guideline for {} {what}; takes effect for models after the merge", g.glob.join(", "));
-        tell("guideline", g.origin.line, text);
+        all.push(Weakening { key: "guideline".to_owned(), line: g.origin.line, text });
     }
     let (was, is) = (&old.review.conventions, &new.review.conventions);
     let added: Vec<&str> = is.iter().filter(|d| !was.contains(d)).map(String::as_str).collect();
     if !added.is_empty() {
         let key = "review.conventions";
         let text = format!("{key} now includes {}; takes effect for models after the merge", added.join(", "));
-        tell(key, new.origin_of(key).line, text);
+        all.push(Weakening { key: key.to_owned(), line: new.origin_of(key).line, text });
     }
     all
 }
@@ -104,18 +104,20 @@ pub fn told(base: Option<&[u8]>, head: Option<&[u8]>) -> Vec<Weakening> {
 /// enabled backends ask, and the earlier version does not set the same value. `None`: the file does not exist. An
 /// invalid version sets nothing.
 pub fn asks_otherwise(now: Option<&[u8]>, earlier: Option<&[u8]>) -> bool {
-    let read = |bytes: Option<&[u8]>| bytes.and_then(|b| policy(b).ok()).unwrap_or_default();
-    let (now, earlier) = (read(now), read(earlier));
-    let is_set = |v: &Value| *v != Value::Unset;
-    let tables = TABLES.iter().flat_map(|t| t.keys).filter(|k| matches!(k.weaker, Weaker::Changes));
-    let differs = tables.into_iter().any(|k| is_set(&(k.get)(&now)) && (k.get)(&now) != (k.get)(&earlier));
-    let fresh = |name: &str| super::Backend::new(name);
-    differs
+    let (now, earlier) = (policy_or_default(now), policy_or_default(earlier));
+    let keys = TABLES.iter().flat_map(|t| t.keys).filter(|k| matches!(k.weaker, Weaker::Changes));
+    keys.into_iter().any(|k| sets_otherwise(k, &now, &earlier))
         || now.review.backends.iter().filter_map(|name| now.backend(name)).any(|b| {
-            let old = earlier.backend(&b.name).cloned().unwrap_or_else(|| fresh(&b.name));
-            let decides = |k: &&Key<super::Backend>| matches!(k.weaker, Weaker::Changes) || k.name == "model";
-            BACKEND.iter().filter(decides).any(|k| is_set(&(k.get)(b)) && (k.get)(b) != (k.get)(&old))
+            let old = earlier.backend(&b.name).cloned().unwrap_or_else(|| super::Backend::new(&b.name));
+            let keys = BACKEND.iter().filter(|k| matches!(k.weaker, Weaker::Changes) || k.name == "model");
+            keys.into_iter().any(|k| sets_otherwise(k, b, &old))
         })
+}
+
+/// Returns true if a key is set now, and earlier had another value.
+fn sets_otherwise<T>(key: &PolicyKey<T>, now: &T, earlier: &T) -> bool {
+    let value = (key.get)(now);
+    value != PolicyValue::Unset && value != (key.get)(earlier)
 }
 
 /// Returns the `[rules]` of one version of the project's file; `None` if the version is invalid. Without a file, these
@@ -124,18 +126,23 @@ pub fn rules_of(bytes: Option<&[u8]>) -> Option<RulesPolicy> {
     bytes.map_or_else(|| Some(Policy::default()), |b| policy(b).ok()).map(|p| p.rules)
 }
 
+/// Parses one version. A missing or invalid one has the default values.
+fn policy_or_default(bytes: Option<&[u8]>) -> Policy {
+    bytes.and_then(|b| policy(b).ok()).unwrap_or_default()
+}
+
 /// Parses one version. The error is the line of the first problem.
 fn policy(bytes: &[u8]) -> Result<Policy, Option<u32>> {
-    let file = File { name: FILE_NAME.to_owned(), bytes: bytes.to_vec() };
-    let first = |problems: Vec<super::Problem>| problems.first().and_then(|p| p.line);
-    let parsed: Parsed = parse(&file, Layer::Project).map_err(first)?;
-    let project = Project { from: ProjectOrigin::Worktree, file, trusted: true };
-    let merge = merge::files(None, Some((&project, Read { file: &project.file, parsed: &parsed })));
+    let file = PolicyFile { name: FILE_NAME.to_owned(), bytes: bytes.to_vec() };
+    let parsed: ParsedPolicy =
+        parse(&file, Layer::Project).map_err(|problems| problems.first().and_then(|p| p.line))?;
+    let project = ProjectFile { from: ProjectOrigin::Worktree, file, trusted: true };
+    let merge = merge::files(None, Some((&project, ParsedFile { file: &project.file, parsed: &parsed })));
     Ok(merge.finish().0)
 }
 
 fn compare<T>(
-    key: &Key<T>,
+    key: &PolicyKey<T>,
     full: &str,
     old: &T,
     new: &T,
@@ -144,22 +151,20 @@ fn compare<T>(
     found: &mut Vec<Weakening>,
 ) {
     let (was, is) = ((key.get)(old), (key.get)(new));
-    let line = policy.origin_of(full).line;
-    let mut weaker = |text: String| found.push(Weakening { key: full.to_owned(), line, text });
-    let gone = || was.list().iter().filter(|s| !is.list().contains(s)).cloned().collect::<Vec<_>>();
-    let added = || is.list().iter().filter(|s| !was.list().contains(s)).cloned().collect::<Vec<_>>();
-    let is_default = |policy: &Policy| policy.origin_of(full).layer == Layer::Default;
     // A default that follows another key is lowered by that key, which is reported.
-    let follows = key.name == "max_requests" && is_default(old_policy) && is_default(policy);
+    let follows = key.name == "max_requests"
+        && old_policy.layer_of(full) == Layer::Default
+        && policy.layer_of(full) == Layer::Default;
     if was == is || follows {
         return;
     }
+    let mut texts = Vec::new();
     match key.weaker {
         Weaker::Never => {}
         Weaker::Shrinks => {
-            let gone = gone();
+            let gone = missing(&was, &is);
             if !gone.is_empty() {
-                weaker(format!("{full} no longer includes {}", gone.join(", ")));
+                texts.push(format!("{full} no longer includes {}", gone.join(", ")));
             }
         }
         Weaker::Blocks | Weaker::Warns => {
@@ -170,80 +175,86 @@ fn compare<T>(
             };
             let gone: Vec<&str> = gone.into_iter().map(Severity::name).collect();
             if !gone.is_empty() {
-                weaker(format!("{full} no longer includes {}", gone.join(", ")));
+                texts.push(format!("{full} no longer includes {}", gone.join(", ")));
             }
         }
         Weaker::Grows => {
-            let added = added();
+            let added = missing(&is, &was);
             if !added.is_empty() {
-                weaker(format!("{full} now includes {}", added.join(", ")));
+                texts.push(format!("{full} now includes {}", added.join(", ")));
             }
         }
         Weaker::Ignores => {
             let before: Vec<Area> = was.list().iter().map(|p| Area::of(p)).collect();
             let mut effort = Effort::default();
             // A pattern is new unless earlier patterns provably cover it.
-            let added: Vec<String> =
-                added().into_iter().filter(|p| !Area::of(p).is_within_any(&before, &mut effort)).collect();
+            let mut added = missing(&is, &was);
+            added.retain(|p| !Area::of(p).is_within_any(&before, &mut effort));
             if !added.is_empty() {
-                weaker(format!("{full} now matches {}", added.join(", ")));
+                texts.push(format!("{full} now matches {}", added.join(", ")));
             }
         }
         Weaker::Lowers => {
             let lower = match (&was, &is) {
-                (Value::Count(a), Value::Count(b)) => b < a,
-                (Value::Number(a), Value::Number(b)) => b < a,
-                (Value::Span(a), Value::Span(b)) => b < a,
+                (PolicyValue::Count(a), PolicyValue::Count(b)) => b < a,
+                (PolicyValue::Number(a), PolicyValue::Number(b)) => b < a,
+                (PolicyValue::Span(a), PolicyValue::Span(b)) => b < a,
                 _ => false,
             };
             if lower {
-                weaker(format!("{full} is lowered from {} to {}", was.to_toml(), is.to_toml()));
+                texts.push(format!("{full} is lowered from {} to {}", was.to_toml(), is.to_toml()));
             }
         }
         Weaker::Steps(names) => {
-            let plain = |v: &Value| v.to_toml().trim_matches('"').to_owned();
-            let (was, is) = (plain(&was), plain(&is));
-            let rank = |v: &str| names.iter().position(|n| *n == v);
-            if rank(&is) > rank(&was) {
-                weaker(format!("{full} changes from {was} to {is}"));
+            let (was, is) = (was.to_toml(), is.to_toml());
+            let (was, is) = (was.trim_matches('"'), is.trim_matches('"'));
+            if names.iter().position(|n| *n == is) > names.iter().position(|n| *n == was) {
+                texts.push(format!("{full} changes from {was} to {is}"));
             }
         }
         Weaker::Narrows => {
-            let gone = gone();
+            let gone = missing(&was, &is);
             if was.list().is_empty() {
-                weaker(format!("{full} is now limited to {}", is.list().join(", ")));
+                texts.push(format!("{full} is now limited to {}", is.list().join(", ")));
             } else if !gone.is_empty() && !is.list().is_empty() {
-                weaker(format!("{full} no longer includes {}", gone.join(", ")));
+                texts.push(format!("{full} no longer includes {}", gone.join(", ")));
             }
         }
         Weaker::Severities => {
-            let of = |v: &Value, id: &str| {
-                let set = v.table().iter().find(|(k, _)| k == id).and_then(|(_, v)| Severity::parse(v.text()));
-                // The severity of an unknown rule is unknown, so assume the highest.
-                set.or_else(|| severity(id)).unwrap_or(Severity::Critical)
-            };
             let mut ids: Vec<&String> = was.table().iter().chain(is.table()).map(|(id, _)| id).collect();
             ids.sort();
             ids.dedup();
             for id in ids {
-                let (before, after) = (of(&was, id), of(&is, id));
+                let (before, after) = (severity_in(&was, id, severity), severity_in(&is, id, severity));
                 if after < before {
-                    weaker(format!("{full} lowers {id} from {before} to {after}"));
+                    texts.push(format!("{full} lowers {id} from {before} to {after}"));
                 }
             }
         }
         Weaker::Changes => {
-            let show = |v: &Value| if *v == Value::Unset { "nothing".to_owned() } else { v.to_toml() };
             // A removed value falls back to the default of this program.
-            if is != Value::Unset {
-                weaker(format!(
-                    "{full} changes from {} to {}; this key decides which programs run or where data goes",
-                    show(&was),
-                    show(&is)
+            if is != PolicyValue::Unset {
+                let was = if was == PolicyValue::Unset { "nothing".to_owned() } else { was.to_toml() };
+                texts.push(format!(
+                    "{full} changes from {was} to {}; this key decides which programs run or where data goes",
+                    is.to_toml()
                 ));
             }
         }
     }
+    let line = policy.origin_of(full).line;
+    found.extend(texts.into_iter().map(|text| Weakening { key: full.to_owned(), line, text }));
+}
+
+/// Returns the entries of a list that another list does not have.
+fn missing(from: &PolicyValue, other: &PolicyValue) -> Vec<String> {
+    from.list().iter().filter(|s| !other.list().contains(s)).cloned().collect()
+}
+
+/// Returns the severity of a rule with a table of severities. That of an unknown rule counts as the highest.
+fn severity_in(table: &PolicyValue, id: &str, built_in: &impl Fn(&str) -> Option<Severity>) -> Severity {
+    let set = table.row(id).and_then(|v| Severity::parse(v.text()));
+    set.or_else(|| built_in(id)).unwrap_or(Severity::Critical)
 }
 
 /// Returns the severities that one list includes and another does not, worst first. A list includes the lowest severity
@@ -261,16 +272,16 @@ fn unwarned<'a>(
     unreached(old.0, new.0).filter(move |s| !reaches(old.1, *s) && !reaches(new.1, *s))
 }
 
+/// Returns true if a list includes a severity, or a lower one.
 pub(super) fn reaches(list: &[Severity], s: Severity) -> bool {
     list.iter().any(|least| s >= *least)
 }
 
 fn guidelines(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
     for g in &old.guidelines {
-        let same = |n: &&super::Guideline| g.glob.iter().all(|p| n.glob.contains(p));
-        let kept = new.guidelines.iter().filter(same).any(|n| n.text.contains(g.text.trim()));
-        if !kept {
-            let other = new.guidelines.iter().find(same);
+        let mut same = new.guidelines.iter().filter(|n| has_globs_of(n, g));
+        let other = same.clone().next();
+        if !same.any(|n| n.text.contains(g.text.trim())) {
             let what = if other.is_some() { "reworded" } else { "removed" };
             found.push(Weakening {
                 key: "guideline".to_owned(),
@@ -281,13 +292,41 @@ fn guidelines(old: &Policy, new: &Policy, found: &mut Vec<Weakening>) {
     }
 }
 
+/// Returns true if a guideline has all patterns of another one.
+fn has_globs_of(guideline: &Guideline, other: &Guideline) -> bool {
+    other.glob.iter().all(|p| guideline.glob.contains(p))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn texts(base: &str, head: &str) -> Vec<String> {
-        let own = |id: &str| (id == "todo-comment").then_some(Severity::Minor);
-        weakened(Some(base.as_bytes()), Some(head.as_bytes()), own).into_iter().map(|w| w.text).collect()
+        let found = weakened(Some(base.as_bytes()), Some(head.as_bytes()), own_severity);
+        found.into_iter().map(|w| w.text).collect()
+    }
+
+    fn own_severity(id: &str) -> Option<Severity> {
+        (id == "todo-comment").then_some(Severity::Minor)
+    }
+
+    fn texts_told(base: &str, head: &str) -> Vec<String> {
+        told(Some(base.as_bytes()), Some(head.as_bytes())).into_iter().map(|w| w.text).collect()
+    }
+
+    /// Returns a pattern that takes long to compare.
+    fn slow_pattern(n: usize) -> String {
+        format!("'{}{n}/**'", "{a,b,c,d,e,f,g,h}*/".repeat(2) + &"*x?/".repeat(20))
+    }
+
+    /// Returns a policy that ignores many slow patterns.
+    fn slow_ignores(from: usize) -> String {
+        format!("ignore = [{}]", (from..from + 150).map(slow_pattern).collect::<Vec<_>>().join(", "))
+    }
+
+    /// Returns a policy with many `[[path]]` of slow patterns.
+    fn slow_paths(from: usize) -> String {
+        (from..from + 150).map(|n| format!("[[path]]\nglob = {}\nblock_on = []\n", slow_pattern(n))).collect()
     }
 
     #[test]
@@ -408,14 +447,9 @@ mod tests {
 
     #[test]
     fn policies_made_to_take_long_are_compared_in_time() {
-        let pattern = |n: usize| format!("'{}{n}/**'", "{a,b,c,d,e,f,g,h}*/".repeat(2) + &"*x?/".repeat(20));
-        let list = |from: usize| (from..from + 150).map(pattern).collect::<Vec<_>>().join(", ");
-        let ignores = |from| format!("ignore = [{}]", list(from));
-        assert_eq!(texts(&ignores(0), &ignores(1000)).len(), 1);
-        let path = |n: usize| format!("[[path]]\nglob = {}\nblock_on = []\n", pattern(n));
-        let paths = |from: usize| (from..from + 150).map(path).collect::<String>();
+        assert_eq!(texts(&slow_ignores(0), &slow_ignores(1000)).len(), 1);
         // The list is cut off.
-        let found = texts(&paths(0), &paths(1000));
+        let found = texts(&slow_paths(0), &slow_paths(1000));
         assert_eq!((found.len(), found[50].as_str()), (51, "[[path]] changes and has too many entries to compare"));
     }
 
@@ -474,9 +508,6 @@ mod tests {
     #[test]
     fn new_instructions_for_models_are_quoted() {
         let one = "[[guideline]]\nglob = '*.sql'\ntext = 'be careful'";
-        let told = |base: &str, head: &str| -> Vec<String> {
-            told(Some(base.as_bytes()), Some(head.as_bytes())).into_iter().map(|w| w.text).collect()
-        };
         for (base, head, said) in [
             ("", one, "the guideline for *.sql is new: \"be careful\"; takes effect for models after the merge"),
             (
@@ -501,10 +532,10 @@ mod tests {
                 "review.conventions now includes docs/STYLE.md; takes effect for models after the merge",
             ),
         ] {
-            assert_eq!(told(base, head), [said], "{base:?} -> {head:?}");
+            assert_eq!(texts_told(base, head), [said], "{base:?} -> {head:?}");
         }
         for (base, head) in [(one, one), (one, ""), (one, "not toml"), ("", "block_on = []")] {
-            assert_eq!(told(base, head), [""; 0], "{base:?} -> {head:?}");
+            assert_eq!(texts_told(base, head), [""; 0], "{base:?} -> {head:?}");
         }
     }
 

@@ -74,7 +74,7 @@ fn birth_in(stat: &str) -> Option<u64> {
 
 /// How the processes of a group are ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ending {
+pub enum GroupEnding {
     /// The processes can finish writing.
     Politely,
     AtOnce,
@@ -86,12 +86,12 @@ pub enum Ending {
 ///
 /// No such group, or one of another user.
 #[cfg(unix)]
-pub fn end_group(pid: u32, ending: Ending) -> io::Result<()> {
+pub fn end_group(pid: u32, ending: GroupEnding) -> io::Result<()> {
     let leader = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw);
     let leader = leader.ok_or_else(|| io::Error::from(io::ErrorKind::InvalidInput))?;
     let signal = match ending {
-        Ending::Politely => rustix::process::Signal::TERM,
-        Ending::AtOnce => rustix::process::Signal::KILL,
+        GroupEnding::Politely => rustix::process::Signal::TERM,
+        GroupEnding::AtOnce => rustix::process::Signal::KILL,
     };
     Ok(rustix::process::kill_process_group(leader, signal)?)
 }

@@ -1,6 +1,6 @@
 //! Opens the user's editor in the foreground.
 
-use super::find::{Unfit, find_program};
+use super::find::find_program;
 use crate::env::Env;
 use std::io;
 use std::path::Path;
@@ -15,8 +15,7 @@ const USUAL: &str = "vi";
 /// # Errors
 /// There is no shell, or the editor does not start or fails.
 pub fn edit(file: &Path, env: &Env, top: Option<&Path>) -> io::Result<()> {
-    let unfit = |e: Unfit| io::Error::other(e.to_string());
-    let shell = find_program("sh", env, top).map_err(unfit)?;
+    let shell = find_program("sh", env, top).map_err(|e| io::Error::other(e.to_string()))?;
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| env.var(name)).unwrap_or(USUAL);
     let script = format!("{editor} \"$@\"");
     let status: ExitStatus = Command::new(shell).args(["-c", &script, "editor"]).arg(file).status()?;

@@ -71,18 +71,22 @@ pub fn find_program(name: &str, env: &Env, repo_top: Option<&Path>) -> Result<Pa
 
 /// Checks one file. Its folder is resolved, but its name is kept: programs with several names behave by it.
 fn check(path: &Path, top: Option<&Path>) -> Result<PathBuf, Unfit> {
-    let absent = || Unfit::Absent(path.to_owned());
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else { return Err(absent()) };
-    let path = dir.canonicalize().map_err(|_| absent())?.join(name);
-    // A dangling link is not a program.
-    let target = path.canonicalize().map_err(|_| absent())?;
-    if top.is_some_and(|top| path.starts_with(top) || target.starts_with(top)) {
-        return Err(Unfit::InRepository(path));
+    let Some((real, target)) = resolved(path) else { return Err(Unfit::Absent(path.to_owned())) };
+    if top.is_some_and(|top| real.starts_with(top) || target.starts_with(top)) {
+        return Err(Unfit::InRepository(real));
     }
     if !is_executable(&target) {
-        return Err(Unfit::NotExecutable(path));
+        return Err(Unfit::NotExecutable(real));
     }
-    if is_foreign(&target) { Err(Unfit::Foreign(path)) } else { Ok(path) }
+    if is_foreign(&target) { Err(Unfit::Foreign(real)) } else { Ok(real) }
+}
+
+/// Returns the path of a file with a resolved folder, and the file that it leads to. `None` for a dangling link, which
+/// is not a program.
+fn resolved(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
+    let target = real.canonicalize().ok()?;
+    Some((real, target))
 }
 
 #[cfg(unix)]
@@ -178,22 +182,30 @@ mod tests {
         sparc.extend([0, 43]);
         program(&bin.join("sparc"), &sparc, 0o755);
         std::os::unix::fs::symlink(bin.join("gone"), bin.join("dangling")).unwrap();
-        let find = |name: &str| find_program(name, &env(&[&bin]), None).unwrap_err();
-        assert_eq!(find("nothing"), Unfit::NotInPath("nothing".into()));
-        assert_eq!(find("dangling"), Unfit::NotInPath("dangling".into()));
-        assert_eq!(find("plain"), Unfit::NotExecutable(bin.join("plain")));
-        assert_eq!(find("sparc"), Unfit::Foreign(bin.join("sparc")));
+        assert_eq!(problem("nothing", &bin), Unfit::NotInPath("nothing".into()));
+        assert_eq!(problem("dangling", &bin), Unfit::NotInPath("dangling".into()));
+        assert_eq!(problem("plain", &bin), Unfit::NotExecutable(bin.join("plain")));
+        assert_eq!(problem("sparc", &bin), Unfit::Foreign(bin.join("sparc")));
         let nothing = bin.join("nothing");
-        assert_eq!(find(&nothing.display().to_string()), Unfit::Absent(nothing));
+        assert_eq!(problem(&nothing.display().to_string(), &bin), Unfit::Absent(nothing));
+    }
+
+    /// Returns why a program is not found in a folder.
+    fn problem(name: &str, folder: &Path) -> Unfit {
+        find_program(name, &env(&[folder]), None).unwrap_err()
     }
 
     #[test]
     fn programs_are_told_apart_by_their_first_bytes() {
-        let elf = |machine: u16| [b"\x7fELF\x02\x01".as_slice(), &[0; 12], &machine.to_le_bytes()].concat();
         assert!(is_native(&elf(62), "linux", "x86_64") && is_native(&elf(3), "linux", "x86_64"));
         assert!(!is_native(&elf(183), "linux", "x86_64") && !is_native(&elf(62), "macos", "x86_64"));
         assert!(is_native(b"#!/bin/sh\n", "linux", "x86_64") && is_native(b"", "linux", "x86_64"));
         assert!(!is_native(b"\xcf\xfa\xed\xfe\x07", "linux", "x86_64"));
         assert!(is_native(b"\xcf\xfa\xed\xfe\x07", "macos", "x86_64") && !is_native(b"MZ\x90", "linux", "x86_64"));
+    }
+
+    /// Returns the first bytes of an ELF file.
+    fn elf(machine: u16) -> Vec<u8> {
+        [b"\x7fELF\x02\x01".as_slice(), &[0; 12], &machine.to_le_bytes()].concat()
     }
 }

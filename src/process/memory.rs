@@ -37,13 +37,15 @@ fn used(root: u32) -> Option<u64> {
         let Ok(text) = fs::read_to_string(entry.path().join("stat")) else { continue };
         all.extend(parse(&text).map(|process| (id, process)));
     }
-    let is_below = |id: u32| {
-        let parents = std::iter::successors(Some(id), |id| all.get(id).map(|p| p.parent));
-        // A reused ID could form a circle.
-        parents.take(all.len() + 1).any(|id| id == root)
-    };
-    let pages: u64 = all.iter().filter(|(id, _)| is_below(**id)).map(|(_, p)| p.pages).sum();
+    let pages: u64 = all.iter().filter(|(id, _)| is_below(&all, **id, root)).map(|(_, p)| p.pages).sum();
     Some(pages * page_size())
+}
+
+/// Returns true if a process is the root or one of its descendants.
+fn is_below(all: &HashMap<u32, Process>, id: u32, root: u32) -> bool {
+    let parents = std::iter::successors(Some(id), |id| all.get(id).map(|p| p.parent));
+    // A reused ID could form a circle.
+    parents.take(all.len() + 1).any(|id| id == root)
 }
 
 #[cfg(unix)]

@@ -67,16 +67,18 @@ fn file(name: &str, env: &Env) -> Result<PathBuf> {
 pub(super) fn sign(key: &Path, text: &[u8], env: &Env, top: Option<&Path>, stop: &Stop) -> Result<String> {
     let args: Vec<OsString> =
         vec!["-Y".into(), "sign".into(), "-n".into(), NAMESPACE.into(), "-f".into(), key.as_os_str().to_owned()];
-    let refused = |why: String| {
-        Error::usage(format!("cannot sign with the key {}: {why}", key.display()))
-            .hint("for a key with a passphrase, run ssh-add and set the path of the public key")
-    };
-    let output = run(&args, text, env, top, stop).map_err(refused)?;
+    let output = run(&args, text, env, top, stop).map_err(|why| refused(key, &why))?;
     let signature = String::from_utf8(output.stdout).unwrap_or_default();
     if output.end == End::Exit(0) && signature.starts_with(BEGIN) {
         return Ok(signature);
     }
-    Err(refused(last_line(&output.stderr)))
+    Err(refused(key, &last_line(&output.stderr)))
+}
+
+/// Returns the error for a key that cannot sign.
+fn refused(key: &Path, why: &str) -> Error {
+    Error::usage(format!("cannot sign with the key {}: {why}", key.display()))
+        .hint("for a key with a passphrase, run ssh-add and set the path of the public key")
 }
 
 /// Returns the key in a signature, in base64 as in a list of signers; `None` if the signature is malformed.
@@ -104,25 +106,13 @@ pub(super) fn verify(
     stop: &Stop,
 ) -> std::result::Result<String, String> {
     let key = signer(signed).ok_or_else(|| "the signature is not in the format of ssh-keygen".to_owned())?;
-    let file = |text: &str| -> std::io::Result<tempfile::NamedTempFile> {
-        let mut file = tempfile::NamedTempFile::new()?;
-        file.write_all(text.as_bytes())?;
-        file.flush()?;
-        Ok(file)
-    };
-    let unwritten = |e: std::io::Error| format!("the signature cannot be checked: {e}");
-    let signature = file(&signed.signature).map_err(unwritten)?;
+    let signature = written(&signed.signature).map_err(|e| format!("the signature cannot be checked: {e}"))?;
     let mut reason = "not signed by a signer of the policy".to_owned();
     let mut left = TRIES;
     for (n, line) in signers.iter().enumerate().filter(|(_, line)| may_name(line, &key)) {
-        let allowed = file(&format!("{line}\n")).map_err(unwritten)?;
-        let call = |further: &[&str], stdin: &[u8]| {
-            let mut args: Vec<OsString> = further.iter().map(OsString::from).collect();
-            args.extend(["-f".into(), allowed.path().as_os_str().to_owned()]);
-            args.extend(["-s".into(), signature.path().as_os_str().to_owned()]);
-            run(&args, stdin, env, top, stop)
-        };
-        let found = call(&["-Y", "find-principals"], b"")?;
+        let allowed = written(&format!("{line}\n")).map_err(|e| format!("the signature cannot be checked: {e}"))?;
+        let args = args_for(&["-Y", "find-principals"], allowed.path(), signature.path());
+        let found = run(&args, b"", env, top, stop)?;
         let names = String::from_utf8(found.stdout).ok().filter(|_| found.end == End::Exit(0)).unwrap_or_default();
         // One principal a line, without quotes; old versions print all of them in one line. A leading `!` marks an
         // exception from a pattern.
@@ -132,7 +122,8 @@ pub(super) fn verify(
                 return Err(reason);
             }
             left -= 1;
-            let checked = call(&["-Y", "verify", "-n", NAMESPACE, "-I", name], signed.receipt.as_bytes())?;
+            let args = args_for(&["-Y", "verify", "-n", NAMESPACE, "-I", name], allowed.path(), signature.path());
+            let checked = run(&args, signed.receipt.as_bytes(), env, top, stop)?;
             if checked.end == End::Exit(0) {
                 return Ok(name.to_owned());
             }
@@ -141,6 +132,22 @@ pub(super) fn verify(
         }
     }
     Err(reason)
+}
+
+/// Writes a text to a temporary file.
+fn written(text: &str) -> std::io::Result<tempfile::NamedTempFile> {
+    let mut file = tempfile::NamedTempFile::new()?;
+    file.write_all(text.as_bytes())?;
+    file.flush()?;
+    Ok(file)
+}
+
+/// Returns arguments of ssh-keygen, with the files of the allowed signers and of the signature.
+fn args_for(action: &[&str], allowed: &Path, signature: &Path) -> Vec<OsString> {
+    let mut args: Vec<OsString> = action.iter().map(OsString::from).collect();
+    args.extend(["-f".into(), allowed.as_os_str().to_owned()]);
+    args.extend(["-s".into(), signature.as_os_str().to_owned()]);
+    args
 }
 
 /// Returns true if a line of signers may match a key: it has the key, or names a certificate authority.

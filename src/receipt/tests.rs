@@ -1,6 +1,6 @@
 //! Tests of valid and invalid receipts.
 
-use super::line::{self, Line, MAX_LINE, MOST};
+use super::line::{self, MAX_LINE, MOST, NoteLine};
 use super::{parse, ssh, weigh};
 use crate::policy::Mode;
 use crate::wire::Verdict;
@@ -10,14 +10,13 @@ use serde_json::json;
 use std::collections::BTreeMap;
 
 fn terms() -> Terms {
-    let text = |s: &str| s.to_owned();
     let policy = [("block_on", "1"), ("[review] depth", "2"), ("[[guideline]] 2", "3")];
     Terms {
-        base_tree: text("a"),
-        head_tree: text("b"),
-        change: text("c"),
-        policy: policy.map(|(k, v)| (text(k), text(v))).into(),
-        rules: text("e"),
+        base_tree: "a".to_owned(),
+        head_tree: "b".to_owned(),
+        change: "c".to_owned(),
+        policy: policy.map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        rules: "e".to_owned(),
     }
 }
 
@@ -67,47 +66,51 @@ fn a_receipt_counts_only_for_its_own_terms_verdict_and_backends() {
     assert!(weigh(&receipt(), &terms(), &["claude".to_owned()], Mode::First).is_err());
 }
 
+/// Returns the text of a line with a receipt.
+fn text_of(receipt: &serde_json::Value) -> Vec<u8> {
+    serde_json::to_vec(&Signed { receipt: receipt.to_string(), signature: "s".to_owned() }).unwrap()
+}
+
 #[test]
 fn a_line_that_is_no_receipt_is_named_and_one_of_a_newer_version_by_it() {
-    let line = |receipt: serde_json::Value| {
-        serde_json::to_vec(&Signed { receipt: receipt.to_string(), signature: "s".to_owned() }).unwrap()
-    };
     let good = serde_json::to_value(receipt()).unwrap();
-    assert_eq!(parse(&line(good.clone())).unwrap().0, receipt());
+    assert_eq!(parse(&text_of(&good)).unwrap().0, receipt());
     let mut newer = good.clone();
     newer["schema_version"] = json!(RECEIPT_VERSION + 1);
     newer["terms"] = json!("of another shape");
-    assert!(parse(&line(newer)).unwrap_err().contains(&format!("version {}", RECEIPT_VERSION + 1)));
+    assert!(parse(&text_of(&newer)).unwrap_err().contains(&format!("version {}", RECEIPT_VERSION + 1)));
     for damaged in [&b"{"[..], b"null", b"\xff\xfe", b"{\"receipt\": \"{\", \"signature\": \"\"}"] {
         assert!(parse(damaged).unwrap_err().contains("not a receipt"), "{damaged:?}");
     }
     let mut large = good;
     large["tool"] = json!("x".repeat(MAX_LINE));
-    assert!(parse(&line(large)).unwrap_err().contains("KiB"));
+    assert!(parse(&text_of(&large)).unwrap_err().contains("KiB"));
+}
+
+/// Returns why a receipt with a changed policy does not count.
+fn refusal(change: fn(&mut BTreeMap<String, String>)) -> String {
+    let mut theirs = receipt();
+    change(&mut theirs.terms.policy);
+    weigh(&theirs, &terms(), &[], Mode::All).unwrap_err()
 }
 
 #[test]
 fn a_policy_that_decides_otherwise_is_told_by_what_differs() {
-    let refused = |change: fn(&mut BTreeMap<String, String>)| {
-        let mut theirs = receipt();
-        change(&mut theirs.terms.policy);
-        weigh(&theirs, &terms(), &[], Mode::All).unwrap_err()
-    };
-    let why = refused(|p| {
+    let why = refusal(|p| {
         p.remove("[review] depth");
         p.insert("[[guideline]] 2".to_owned(), "x".to_owned());
     });
     assert_eq!(why, "the policy differs in [[guideline]] 2, [review] depth");
-    let why = refused(|p| p.extend((0..9).map(|n| (format!("{n}\u{1b}[2J{}", "x".repeat(500)), String::new()))));
+    let why = refusal(|p| p.extend((0..9).map(|n| (format!("{n}\u{1b}[2J{}", "x".repeat(500)), String::new()))));
     assert!(why.ends_with(" and 4 more") && !why.contains('\u{1b}') && why.len() < 600, "{why}");
 }
 
 /// Returns a line for a receipt with this timestamp, whose signature names a key but is invalid.
-fn line_of(at: Timestamp, key: &str) -> Line {
+fn line_of(at: Timestamp, key: &str) -> NoteLine {
     let receipt = serde_json::to_string(&Receipt { timestamp: at.to_string(), ..receipt() }).unwrap();
     let signed = Signed { receipt, signature: signature(key.as_bytes()) };
     let text = serde_json::to_vec(&signed).unwrap();
-    Line { read: parse(&text), text }
+    NoteLine { read: parse(&text), text }
 }
 
 fn signature(key: &[u8]) -> String {
@@ -119,39 +122,47 @@ fn signature(key: &[u8]) -> String {
     format!("-----BEGIN SSH SIGNATURE-----\n{first}\n{second}\n-----END SSH SIGNATURE-----\n")
 }
 
+fn now() -> Timestamp {
+    "2026-01-02T00:00:00Z".parse().unwrap()
+}
+
+/// Returns a line that was signed some hours before now.
+fn line_before(hours: i64, key: &str) -> NoteLine {
+    line_of(now() - SignedDuration::from_hours(hours), key)
+}
+
 #[test]
 fn the_newest_receipt_is_the_one_that_says_so_wherever_it_lies_in_the_note() {
-    let now: Timestamp = "2026-01-02T00:00:00Z".parse().unwrap();
-    let hours = |h: i64| now + SignedDuration::from_hours(h);
-    let [old, new, ahead, never] = [-9, -1, 1, 48].map(|h| line_of(hours(h), "k").text);
+    let [old, new, ahead, never] = [9, 1, -1, -48].map(|hours| line_before(hours, "k").text);
     let mut texts = [b"no receipt".to_vec(), never.clone(), old.clone(), new.clone(), ahead.clone()];
     for _ in 0..texts.len() {
         texts.rotate_left(1);
         let note = texts.join(&b'\n');
         // Also if two notes have the same lines, as ours and the remote's can.
-        let read = line::read([&note[..], &note], now);
+        let read = line::read([&note[..], &note], now());
         let order: Vec<&[u8]> = read.iter().map(|l| &l.text[..]).collect();
         assert_eq!(order, [&ahead[..], &new, &old, &never, b"no receipt"]);
     }
 }
 
+fn read(note: &[u8]) -> Vec<NoteLine> {
+    line::read([note], now())
+}
+
 #[test]
 fn a_receipt_takes_the_place_of_the_same_keys_alone_and_the_newest_are_kept() {
-    let now: Timestamp = "2026-01-02T00:00:00Z".parse().unwrap();
-    let at = |h: i64, key: &str| line_of(now - SignedDuration::from_hours(h), key);
-    let read = |note: &[u8]| line::read([note], now);
-    let note = line::add(at(2, "alice"), Vec::new());
-    let note = line::add(at(1, "bob"), read(&note));
+    let note = line::add(line_before(2, "alice"), Vec::new());
+    let note = line::add(line_before(1, "bob"), read(&note));
     assert_eq!(read(&note).len(), 2);
-    let note = line::add(at(0, "alice"), read(&note));
+    let note = line::add(line_before(0, "alice"), read(&note));
     let texts: Vec<Vec<u8>> = read(&note).into_iter().map(|l| l.text).collect();
-    assert_eq!(texts, [at(0, "alice").text, at(1, "bob").text]);
+    assert_eq!(texts, [line_before(0, "alice").text, line_before(1, "bob").text]);
 
-    let many: Vec<Line> = (0..50).rev().map(|n| at(50 + n, &format!("key {n}"))).collect();
+    let many: Vec<NoteLine> = (0..50).rev().map(|n| line_before(50 + n, &format!("key {n}"))).collect();
     let note = many.into_iter().fold(b"no receipt".to_vec(), |note, line| line::add(line, read(&note)));
     let kept = read(&note);
     assert_eq!(kept.len(), MOST);
-    assert_eq!(kept[0].text, at(50, "key 0").text);
+    assert_eq!(kept[0].text, line_before(50, "key 0").text);
     assert!(kept.iter().all(|l| l.read.is_ok()));
     // Each receipt has its own line: a merge of notes sorts lines and does not change them.
     let mut sorted: Vec<&[u8]> = note.split(|b| *b == b'\n').collect();
@@ -160,10 +171,13 @@ fn a_receipt_takes_the_place_of_the_same_keys_alone_and_the_newest_are_kept() {
     assert_eq!(sorted, as_written);
 }
 
+fn signed(signature: &str) -> Signed {
+    Signed { receipt: String::new(), signature: signature.to_owned() }
+}
+
 #[test]
 fn the_key_of_a_signature_is_read_and_what_is_none_has_none() {
     use base64::Engine as _;
-    let signed = |signature: &str| Signed { receipt: String::new(), signature: signature.to_owned() };
     let good = signature(b"the key");
     let key = base64::engine::general_purpose::STANDARD.encode("the key");
     assert_eq!(ssh::signer(&signed(&good)), Some(key));

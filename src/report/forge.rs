@@ -1,8 +1,8 @@
 //! Removes the words of tickets from a review for a forge. Readers of the forge may not have access to the tickets
 //! that the operator's token could read.
 
-use crate::ai::Missing;
-use crate::context::{Item, Quotes};
+use crate::ai::UnmetRequirement;
+use crate::context::{GatheredItem, Quotes};
 use crate::finding::{Finding, Origin};
 use crate::review::Review;
 use std::borrow::Cow;
@@ -55,7 +55,7 @@ pub fn for_forge(review: &Review) -> Cow<'_, Review> {
         *text = quotes.remove(text);
     }
     for item in &mut out.context {
-        *item = Item { title: String::new(), text: String::new(), ..item.clone() };
+        *item = GatheredItem { title: String::new(), text: String::new(), ..item.clone() };
     }
     Cow::Owned(out)
 }
@@ -88,24 +88,24 @@ pub fn reason_for_forge(reason: &str, review: &Review) -> String {
 }
 
 /// A stored review has no text of its tickets, so their words cannot be detected in a reason.
-fn reason_without_words(reason: &str, items: &[Item], quotes: &Quotes<'_>) -> String {
-    if !reason.trim().is_empty() && items.iter().any(Item::is_unknown) {
+fn reason_without_words(reason: &str, items: &[GatheredItem], quotes: &Quotes<'_>) -> String {
+    if !reason.trim().is_empty() && items.iter().any(GatheredItem::is_unknown) {
         return WITHHELD.to_owned();
     }
     quotes.remove(reason)
 }
 
 /// Returns the ticket that a citation names.
-fn ticket_of<'i>(cited: &str, items: &'i [Item]) -> Option<&'i Item> {
+fn ticket_of<'i>(cited: &str, items: &'i [GatheredItem]) -> Option<&'i GatheredItem> {
     items.iter().find(|i| cited.strip_prefix(&i.reference).is_some_and(|rest| rest.is_empty() || rest.starts_with('#')))
 }
 
 /// Returns a citation without the heading of a ticket.
-fn bare(cited: &str, items: &[Item]) -> String {
+fn bare(cited: &str, items: &[GatheredItem]) -> String {
     ticket_of(cited, items).map_or_else(|| cited.to_owned(), |i| i.reference.clone())
 }
 
-fn without_words(finding: &Finding, items: &[Item], quotes: &Quotes<'_>) -> Finding {
+fn without_words(finding: &Finding, items: &[GatheredItem], quotes: &Quotes<'_>) -> Finding {
     let ticket = finding.convention().and_then(|cited| ticket_of(cited, items));
     let Some(ticket) = ticket.filter(|_| finding.file().is_none()) else {
         let mut out = finding.with_texts(|text| quotes.remove(text));
@@ -126,14 +126,14 @@ fn without_words(finding: &Finding, items: &[Item], quotes: &Quotes<'_>) -> Find
     out
 }
 
-fn missing_without_words(missing: &Missing, items: &[Item], quotes: &Quotes<'_>) -> Missing {
+fn missing_without_words(missing: &UnmetRequirement, items: &[GatheredItem], quotes: &Quotes<'_>) -> UnmetRequirement {
     let ticket = missing.reference.as_deref().and_then(|r| ticket_of(r, items));
     match ticket {
-        Some(ticket) => Missing {
+        Some(ticket) => UnmetRequirement {
             requirement: format!("a requirement of {}", ticket.reference),
             reference: Some(ticket.reference.clone()),
             severity: missing.severity,
         },
-        None => Missing { requirement: quotes.remove(&missing.requirement), ..missing.clone() },
+        None => UnmetRequirement { requirement: quotes.remove(&missing.requirement), ..missing.clone() },
     }
 }

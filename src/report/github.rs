@@ -46,11 +46,11 @@ fn annotations(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     }
     // Annotations on the whole review take the place of findings, and one notice counts the omitted findings.
     let taken = usize::from(incomplete) + whole.len();
-    let of = |level: Level| all.iter().filter(move |f| Level::of(f) == level);
-    let fits = Level::ALL.iter().all(|l| of(*l).count() <= room(*l, taken, false));
+    let of_levels = Level::ALL.map(|level| (level, all.iter().filter(move |f| Level::of(f) == level)));
+    let fits = of_levels.iter().all(|(level, of)| of.clone().count() <= room(*level, taken, false));
     let mut shown = 0;
-    for level in Level::ALL {
-        for f in of(level).take(room(level, taken, !fits)) {
+    for (level, of) in of_levels {
+        for f in of.take(room(level, taken, !fits)) {
             annotation(f, review, out)?;
             shown += 1;
         }

@@ -38,9 +38,9 @@ fn entries(review: &Review) -> Vec<Value> {
     for (rule, text, severity) in tests.into_iter().chain(cut) {
         entries.extend(fallback.as_ref().map(|at| entry(rule, &text, severity, rule, at)));
     }
-    let somewhere = || fallback.clone().or_else(|| review.findings.iter().find_map(|f| placed(f, review)));
-    if let Some((text, at)) = words::unlisted(review).zip(somewhere()) {
-        entries.push(entry("findings-not-listed", &text, "info", "findings-not-listed", &at));
+    if let Some(text) = words::unlisted(review) {
+        let at = fallback.clone().or_else(|| review.findings.iter().find_map(|f| placed(f, review)));
+        entries.extend(at.map(|at| entry("findings-not-listed", &text, "info", "findings-not-listed", &at)));
     }
     for f in review.findings.iter().filter(|f| f.counts()) {
         let Some(at) = placed(f, review).or_else(|| fallback.clone()) else { continue };

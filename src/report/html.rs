@@ -21,8 +21,8 @@ use crate::review::{Review, SourceKind};
 use crate::verdict::{Outcome, Verdict};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use change::Page;
-use diff::Files;
+use change::HtmlPage;
+use diff::HtmlFiles;
 use markup::Markup;
 use sha2::{Digest as _, Sha256};
 use std::io::{self, Write};
@@ -34,7 +34,7 @@ const LISTED: usize = 1_500;
 
 /// Writes the page.
 pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
-    let page = Page::of(review);
+    let page = HtmlPage::of(review);
     let mut origins: Vec<&Origin> = Vec::new();
     for f in &review.findings {
         if !origins.contains(&f.origin()) {
@@ -57,9 +57,9 @@ fn hash(text: &str) -> String {
 /// Removes the style, the script and their hashes from a page, so that a recorded page does not contain them.
 #[cfg(test)]
 pub(super) fn bare(page: &str) -> String {
-    let text = |s: &str| s.replace('\'', "&#39;");
     let page = page.replace(&format!("<style>{STYLE}"), "<style>").replace(&format!("<script>{SCRIPT}"), "<script>");
-    page.replace(&text(&hash(STYLE)), "STYLE").replace(&text(&hash(SCRIPT)), "SCRIPT")
+    let [style, script] = [STYLE, SCRIPT].map(|text| hash(text).replace('\'', "&#39;"));
+    page.replace(&style, "STYLE").replace(&script, "SCRIPT")
 }
 
 fn head(review: &Review, out: &mut Markup) {
@@ -119,7 +119,7 @@ fn said(review: &Review) -> (String, String) {
     (word, text)
 }
 
-fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], out: &mut Markup) {
+fn body<'r>(review: &'r Review, page: &'r HtmlPage<'r>, origins: &'r [&'r Origin], out: &mut Markup) {
     let (word, text) = said(review);
     out.raw("<body>\n<a class=skip href=#main>Skip to the review</a>\n");
     out.raw("<header class=\"verdict ").raw(state(review)).raw("\">\n<h1>").text(&word).raw("</h1>\n<p class=said>");
@@ -142,7 +142,7 @@ fn body<'r>(review: &'r Review, page: &'r Page<'r>, origins: &'r [&'r Origin], o
     sections::tests(review, out);
     sections::blocking(review, page, out);
     sections::design(review, out);
-    let files = Files { review, page, origins };
+    let files = HtmlFiles { review, page, origins };
     sections::whole(&files, page, out);
     let is_something = review.outcome != Outcome::NothingToReview;
     if !page.files.is_empty() || page.without_lines.is_some() && is_something {
@@ -205,7 +205,7 @@ fn chip(name: &'static str, n: usize, out: &mut Markup) {
 }
 
 /// Writes the sidebar with the files.
-fn nav(review: &Review, page: &Page<'_>, out: &mut Markup) {
+fn nav(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) {
     out.raw("<nav aria-labelledby=files><details open><summary><h2 id=files>");
     out.text(plural(page.files.len(), "file")).raw("</h2></summary>\n<ul>\n");
     for (i, file) in page.files.iter().enumerate().take(LISTED) {

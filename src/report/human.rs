@@ -7,7 +7,7 @@ mod frame;
 mod models;
 mod page;
 
-use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, Line, PLAIN, Page, RED, YELLOW, elide};
+use self::page::{BLUE, BOLD, CYAN, DIM, GREEN, HumanPage, PLAIN, RED, StyledLine, YELLOW, elide};
 use super::words::{self, badness};
 use super::{Style, plural, remedy};
 use crate::diff::RepoPath;
@@ -34,7 +34,7 @@ const FEW: usize = 10;
 
 /// The frame around the findings of a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Around {
+enum FileFrame {
     /// A line with the file name above.
     Heading,
     /// Workflow commands that fold the findings in the log of GitHub Actions.
@@ -44,23 +44,23 @@ enum Around {
 /// Writes the report for people.
 pub fn render(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut buffer = io::BufWriter::new(out);
-    let mut page = Page::new(review, style, &mut buffer);
-    findings(&mut page, review, Around::Heading)?;
+    let mut page = HumanPage::new(review, style, &mut buffer);
+    findings(&mut page, review, FileFrame::Heading)?;
     after(&mut page, review)?;
     buffer.flush()
 }
 
 /// Writes the findings, with one group of the GitHub Actions log for each file.
 pub(super) fn groups(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    findings(&mut Page::new(review, style, out), review, Around::Group)
+    findings(&mut HumanPage::new(review, style, out), review, FileFrame::Group)
 }
 
 /// Writes the part after the findings.
 pub(super) fn rest(review: &Review, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    after(&mut Page::new(review, style, out), review)
+    after(&mut HumanPage::new(review, style, out), review)
 }
 
-fn after(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+fn after(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     if page.style.quiet {
         return if review.verdict == Verdict::Incomplete { failed(page, review) } else { Ok(()) };
     }
@@ -82,7 +82,7 @@ fn accent(severity: Severity) -> anstyle::Style {
     }
 }
 
-fn findings(page: &mut Page<'_>, review: &Review, around: Around) -> io::Result<()> {
+fn findings(page: &mut HumanPage<'_>, review: &Review, around: FileFrame) -> io::Result<()> {
     let mut counting: Vec<&Finding> = review.findings.iter().filter(|f| f.counts()).collect();
     for group in counting.chunk_by_mut(|a, b| a.file() == b.file()) {
         // A stable sort: findings of one severity stay in the order of their lines.
@@ -96,45 +96,38 @@ fn findings(page: &mut Page<'_>, review: &Review, around: Around) -> io::Result<
         if !whole.is_empty() {
             page.gap()?;
             match around {
-                Around::Heading => heading(page, group)?,
-                Around::Group => {
+                FileFrame::Heading => heading(page, group)?,
+                FileFrame::Group => {
                     page.command("group", &format!("{} ({})", name(group), plural(group.len(), "finding")))?;
                 }
             }
         }
-        let close = |page: &mut Page<'_>| match around {
-            Around::Group if !whole.is_empty() => page.command("endgroup", ""),
-            _ => Ok(()),
-        };
         let mut said: HashSet<(&str, Option<&str>)> = HashSet::new();
         for (f, _) in &whole {
             page.gap()?;
             finding(page, review, f, said.insert((f.message(), f.suggestion())))?;
         }
-        if rest.is_empty() {
-            close(page)?;
-            continue;
-        }
         if brief_lines >= BRIEF {
             unlisted += rest.len();
-            close(page)?;
-            continue;
+        } else if !rest.is_empty() {
+            let mut kinds: BTreeMap<(Reverse<Severity>, &str), Vec<&Finding>> = BTreeMap::new();
+            for (f, _) in rest {
+                kinds.entry((Reverse(f.severity()), f.rule_id())).or_default().push(f);
+            }
+            page.gap()?;
+            for more in kinds.values() {
+                brief_lines += 1;
+                briefly(page, more, !whole.is_empty())?;
+            }
         }
-        let mut kinds: BTreeMap<(Reverse<Severity>, &str), Vec<&Finding>> = BTreeMap::new();
-        for (f, _) in rest {
-            kinds.entry((Reverse(f.severity()), f.rule_id())).or_default().push(f);
+        if matches!(around, FileFrame::Group) && !whole.is_empty() {
+            page.command("endgroup", "")?;
         }
-        page.gap()?;
-        for more in kinds.values() {
-            brief_lines += 1;
-            briefly(page, more, !whole.is_empty())?;
-        }
-        close(page)?;
     }
     if unlisted > 0 {
         page.gap()?;
         let text = format!("and {unlisted} more findings (-v lists all, and so does --format json)");
-        page.wrapped(&Line::new().put(BOLD, Inert::new(text)), 4)?;
+        page.wrapped(&StyledLine::new().put(BOLD, Inert::new(text)), 4)?;
     }
     Ok(())
 }
@@ -170,17 +163,17 @@ fn name(group: &[&Finding]) -> Inert {
 }
 
 /// Writes the line that opens a file.
-fn heading(page: &mut Page<'_>, group: &[&Finding]) -> io::Result<()> {
+fn heading(page: &mut HumanPage<'_>, group: &[&Finding]) -> io::Result<()> {
     let count = plural(group.len(), "finding");
     let width = page.prose();
     let room = width.saturating_sub(count.len() + 5);
     let name = elide(&name(group), room.max(8), page.glyphs.ellipsis);
     let fill = width.saturating_sub(untrusted::width(name.as_str()) + count.len() + 2);
     let rule = Inert::new(page.glyphs.rule.repeat(fill));
-    page.line(&Line::new().put(BOLD, name).space(1).put(DIM, rule).space(1).put(DIM, Inert::new(count)))
+    page.line(&StyledLine::new().put(BOLD, name).space(1).put(DIM, rule).space(1).put(DIM, Inert::new(count)))
 }
 
-fn glyph(page: &Page<'_>, f: &Finding) -> &'static str {
+fn glyph(page: &HumanPage<'_>, f: &Finding) -> &'static str {
     match (f.blocking, f.severity()) {
         (true, _) => page.glyphs.blocking,
         (false, Severity::Suggestion) => page.glyphs.hint,
@@ -201,7 +194,7 @@ fn place(f: &Finding) -> Option<Inert> {
 }
 
 /// Appends the position of a finding, linked to its file.
-fn put_place(page: &Page<'_>, line: Line, f: &Finding) -> Line {
+fn put_place(page: &HumanPage<'_>, line: StyledLine, f: &Finding) -> StyledLine {
     let Some(place) = place(f) else { return line };
     // The file in the worktree is not the version of an earlier commit.
     let link = f.file().filter(|_| f.commit.is_none()).and_then(|path| page.file_link(path));
@@ -209,21 +202,21 @@ fn put_place(page: &Page<'_>, line: Line, f: &Finding) -> Line {
 }
 
 /// Appends the ID of a finding's rule, linked to its documentation.
-fn put_rule(page: &Page<'_>, line: Line, f: &Finding) -> Line {
+fn put_rule(page: &HumanPage<'_>, line: StyledLine, f: &Finding) -> StyledLine {
     line.linked(DIM, Inert::new(f.rule_id()), page.rule_link(f.rule_id()))
 }
 
 /// Writes a finding with its code. `news` is true if no earlier finding of this file has the same message.
-fn finding(page: &mut Page<'_>, review: &Review, f: &Finding, news: bool) -> io::Result<()> {
+fn finding(page: &mut HumanPage<'_>, review: &Review, f: &Finding, news: bool) -> io::Result<()> {
     let accent = accent(f.severity());
-    let title = Line::new()
+    let title = StyledLine::new()
         .put(accent, glyph(page, f))
         .space(1)
         .put(accent, f.severity().name())
         .space(2)
         .put(BOLD, Inert::new(f.title()));
     page.wrapped(&title, 2)?;
-    let mut at = Line::new().space(2);
+    let mut at = StyledLine::new().space(2);
     if f.file().is_some() {
         at = put_place(page, at, f).space(2);
     }
@@ -250,58 +243,58 @@ fn finding(page: &mut Page<'_>, review: &Review, f: &Finding, news: bool) -> io:
         None => frame::quote(page, f)?,
     }
     if news {
-        page.prose_block(Line::new(), words::body(f), 2)?;
+        page.prose_block(StyledLine::new(), words::body(f), 2)?;
     }
     if let Some(path) = words::flow(f, page.glyphs.arrow) {
-        page.wrapped(&Line::new().space(2).put(BOLD, "data flow: ").put(PLAIN, Inert::new(path)), 4)?;
+        page.wrapped(&StyledLine::new().space(2).put(BOLD, "data flow: ").put(PLAIN, Inert::new(path)), 4)?;
     }
     for also in words::also(f) {
-        page.wrapped(&Line::new().space(2).put(BOLD, "also: ").put(PLAIN, Inert::new(also)), 4)?;
+        page.wrapped(&StyledLine::new().space(2).put(BOLD, "also: ").put(PLAIN, Inert::new(also)), 4)?;
     }
     if let Some(failure) = f.failure() {
-        page.prose_block(Line::new().put(BOLD, "fails when: "), failure, 2)?;
+        page.prose_block(StyledLine::new().put(BOLD, "fails when: "), failure, 2)?;
     }
     if let Some(convention) = f.convention() {
         let cited = Inert::new(convention);
-        page.wrapped(&Line::new().space(2).put(BOLD, "convention: ").put(PLAIN, cited), 4)?;
+        page.wrapped(&StyledLine::new().space(2).put(BOLD, "convention: ").put(PLAIN, cited), 4)?;
     }
     if let Some(accepted) = words::accepted(f) {
-        page.prose_block(Line::new().put(CYAN, "decided: "), &accepted, 2)?;
+        page.prose_block(StyledLine::new().put(CYAN, "decided: "), &accepted, 2)?;
     }
     if let Some(shown) = words::reproduction(f) {
-        page.prose_block(Line::new().put(BOLD, "reproduced: "), &shown, 2)?;
+        page.prose_block(StyledLine::new().put(BOLD, "reproduced: "), &shown, 2)?;
     }
     if let Some(doubt) = &f.disputed {
-        page.prose_block(Line::new().put(CYAN, "disputed: "), doubt, 2)?;
+        page.prose_block(StyledLine::new().put(CYAN, "disputed: "), doubt, 2)?;
     }
     if let Some(suggestion) = f.suggestion().filter(|_| news) {
-        page.prose_block(Line::new().put(GREEN, "help: "), suggestion, 2)?;
+        page.prose_block(StyledLine::new().put(GREEN, "help: "), suggestion, 2)?;
     }
     if let Some(replacement) = f.replacement() {
         let apply = id.map(|id| format!("  ({})", words::apply(f, &id, review))).unwrap_or_default();
         let label = if replacement.is_empty() { "delete these lines" } else { "replace with:" };
-        page.wrapped(&Line::new().space(2).put(GREEN, label).put(DIM, Inert::new(apply)), 4)?;
+        page.wrapped(&StyledLine::new().space(2).put(GREEN, label).put(DIM, Inert::new(apply)), 4)?;
         for line in Inert::lines(replacement) {
-            page.wrapped(&Line::new().space(4).put(PLAIN, line), 6)?;
+            page.wrapped(&StyledLine::new().space(4).put(PLAIN, line), 6)?;
         }
     }
     if page.style.verbose {
         for r in f.references() {
-            page.wrapped(&Line::new().space(2).put(DIM, "see: ").put(DIM, Inert::new(r)), 4)?;
+            page.wrapped(&StyledLine::new().space(2).put(DIM, "see: ").put(DIM, Inert::new(r)), 4)?;
         }
     }
     if page.style.verbose || f.blocking {
         let text = format!("fingerprint: {}", f.fingerprint());
-        page.wrapped(&Line::new().space(2).put(DIM, Inert::new(text)), 4)?;
+        page.wrapped(&StyledLine::new().space(2).put(DIM, Inert::new(text)), 4)?;
     }
     Ok(())
 }
 
 /// Writes one line for findings of one rule in one file.
-fn briefly(page: &mut Page<'_>, findings: &[&Finding], more: bool) -> io::Result<()> {
+fn briefly(page: &mut HumanPage<'_>, findings: &[&Finding], more: bool) -> io::Result<()> {
     let Some(f) = findings.first() else { return Ok(()) };
     let accent = accent(f.severity());
-    let mut line = Line::new().put(accent, glyph(page, f)).space(1).put(accent, f.severity().name()).space(2);
+    let mut line = StyledLine::new().put(accent, glyph(page, f)).space(1).put(accent, f.severity().name()).space(2);
     if more {
         line = line.put(PLAIN, Inert::new(format!("{} more: ", findings.len())));
     } else if f.file().is_some() {
@@ -320,7 +313,7 @@ fn briefly(page: &mut Page<'_>, findings: &[&Finding], more: bool) -> io::Result
 }
 
 /// Writes waived findings, suppressed ones with `-v`, and rejected and deferred ones on request.
-fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+fn set_aside(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     let mut first = true;
     for f in &review.findings {
         let (label, reason) = match (&f.waived, &f.suppressed, words::aside(f)) {
@@ -335,7 +328,7 @@ fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         if std::mem::take(&mut first) {
             page.gap()?;
         }
-        let mut line = Line::new().put(CYAN, label).put(PLAIN, ": ").put(PLAIN, f.severity().name()).space(1);
+        let mut line = StyledLine::new().put(CYAN, label).put(PLAIN, ": ").put(PLAIN, f.severity().name()).space(1);
         if f.file().is_some() {
             line = put_place(page, line, f).space(1);
         }
@@ -346,23 +339,23 @@ fn set_aside(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
 }
 
 /// Writes the tickets and pages that models saw.
-fn context(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+fn context(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     if !review.context.is_empty() {
         page.gap()?;
     }
     for text in words::context(review) {
-        page.wrapped(&Line::new().put(CYAN, "context: ").put(PLAIN, Inert::new(text)), 4)?;
+        page.wrapped(&StyledLine::new().put(CYAN, "context: ").put(PLAIN, Inert::new(text)), 4)?;
     }
     Ok(())
 }
 
-fn notes(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+fn notes(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     if !review.notes.is_empty() {
         page.gap()?;
     }
     let most = if page.style.verbose { usize::MAX } else { NOTES };
     for n in review.notes.iter().take(most) {
-        let mut line = Line::new().put(CYAN, "note: ");
+        let mut line = StyledLine::new().put(CYAN, "note: ");
         if let Some(file) = &n.file {
             line = line.put(PLAIN, Inert::new(file.as_bytes()));
             if let Some(number) = n.line {
@@ -373,18 +366,18 @@ fn notes(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         let mut lines = Inert::lines(&n.text);
         page.wrapped(&line.put(PLAIN, lines.next().unwrap_or_default()), 4)?;
         for more in lines {
-            page.wrapped(&Line::new().space(4).put(PLAIN, more), 4)?;
+            page.wrapped(&StyledLine::new().space(4).put(PLAIN, more), 4)?;
         }
     }
     if review.notes.len() > most {
         let text = format!("and {} more (-v lists all)", plural(review.notes.len() - most, "note"));
-        page.wrapped(&Line::new().put(CYAN, Inert::new(text)), 4)?;
+        page.wrapped(&StyledLine::new().put(CYAN, Inert::new(text)), 4)?;
     }
     Ok(())
 }
 
 /// Lists the files that could not be reviewed, one line for each reason.
-fn failed(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+fn failed(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     let most = if page.style.verbose { usize::MAX } else { NAMES };
     let mut reasons: Vec<(&str, Vec<&Option<RepoPath>>)> = Vec::new();
     for (path, reason) in &review.coverage.failed {
@@ -397,16 +390,16 @@ fn failed(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         page.gap()?;
     }
     for (reason, paths) in reasons.iter().take(most) {
-        let name = |path: &Option<RepoPath>| match path {
+        let shown = paths.len().min(most);
+        let names = paths[..shown].iter().map(|path| match path {
             Some(p) => Inert::new(p.as_bytes()).to_string(),
             None => "the change as a whole".to_owned(),
-        };
-        let shown = paths.len().min(most);
-        let mut names = paths[..shown].iter().map(|p| name(p)).collect::<Vec<_>>().join(", ");
+        });
+        let mut names = names.collect::<Vec<_>>().join(", ");
         if shown < paths.len() {
             names.push_str(&format!(" and {} more", paths.len() - shown));
         }
-        let line = Line::new()
+        let line = StyledLine::new()
             .put(YELLOW, "not reviewed: ")
             .put(BOLD, Inert::new(names))
             .put(PLAIN, ": ")
@@ -415,13 +408,13 @@ fn failed(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     }
     if reasons.len() > most {
         let text = format!("not reviewed: and {} (-v lists all)", plural(reasons.len() - most, "more reason"));
-        page.wrapped(&Line::new().put(YELLOW, Inert::new(text)), 4)?;
+        page.wrapped(&StyledLine::new().put(YELLOW, Inert::new(text)), 4)?;
     }
     Ok(())
 }
 
 /// Lists the files that the policy skips, by reason.
-fn skipped(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+fn skipped(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     let c = &review.coverage;
     let most = if page.style.verbose { usize::MAX } else { NAMES };
     let mut reasons: BTreeMap<&str, Vec<&RepoPath>> = BTreeMap::new();
@@ -439,17 +432,17 @@ fn skipped(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
             text.push_str(&format!(" and {} more", paths.len() - shown));
         }
         let label = format!("not reviewed ({reason}): ");
-        page.wrapped(&Line::new().put(DIM, Inert::new(label)).put(PLAIN, Inert::new(text)), 4)?;
+        page.wrapped(&StyledLine::new().put(DIM, Inert::new(label)).put(PLAIN, Inert::new(text)), 4)?;
     }
     if c.records > 0 && page.style.verbose {
         let text = format!("{} of stored reviews, scanned for secrets only", plural(c.records, "file"));
-        page.wrapped(&Line::new().put(DIM, "records: ").put(PLAIN, Inert::new(text)), 4)?;
+        page.wrapped(&StyledLine::new().put(DIM, "records: ").put(PLAIN, Inert::new(text)), 4)?;
     }
     Ok(())
 }
 
 /// Writes the verdict, its basis, and what to do next.
-fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+fn verdict(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     page.gap()?;
     if review.outcome == Outcome::NothingToReview {
         let text = match review.coverage.files_total {
@@ -457,7 +450,7 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
             _ => format!("Nothing to review: {}", words::left_out(review)),
         };
         let style = if review.coverage.files_total == 0 { BOLD } else { YELLOW };
-        return page.wrapped(&Line::new().put(style, Inert::new(text)).put(DIM, label(review)), 4);
+        return page.wrapped(&StyledLine::new().put(style, Inert::new(text)).put(DIM, label(review)), 4);
     }
     let (word, text) = words::verdict(review);
     let style = match word {
@@ -466,47 +459,48 @@ fn verdict(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
         _ => YELLOW,
     };
     let head = match page.glyphs.sign(review.verdict) {
-        "" => Line::new(),
-        sign => Line::new().put(style, sign).space(1),
+        "" => StyledLine::new(),
+        sign => StyledLine::new().put(style, sign).space(1),
     };
     page.wrapped(&head.put(style, word).space(2).put(BOLD, Inert::new(text)), 2)?;
     blocking(page, review)?;
     if review.verdict == Verdict::Block && !review.coverage.is_complete() {
-        let line = Line::new().space(2).put(YELLOW, "and incomplete: ").put(PLAIN, Inert::new(words::missing(review)));
+        let line =
+            StyledLine::new().space(2).put(YELLOW, "and incomplete: ").put(PLAIN, Inert::new(words::missing(review)));
         page.wrapped(&line, 4)?;
     }
     if let Some(why) = words::let_through(review) {
-        page.wrapped(&Line::new().space(2).put(YELLOW, Inert::new(why)), 4)?;
+        page.wrapped(&StyledLine::new().space(2).put(YELLOW, Inert::new(why)), 4)?;
     }
-    page.wrapped(&Line::new().space(2).put(DIM, Inert::new(words::basis(review))), 4)?;
+    page.wrapped(&StyledLine::new().space(2).put(DIM, Inert::new(words::basis(review))), 4)?;
     models::usage(page, &review.models)?;
     if review.verdict == Verdict::Block {
         ways_out(page, review)?;
     }
     if review.rules_only {
         let hint = "rules only: no model was asked (hint: pass --backend NAME, or set [review] backends in the policy)";
-        page.wrapped(&Line::new().space(2).put(DIM, hint), 4)?;
+        page.wrapped(&StyledLine::new().space(2).put(DIM, hint), 4)?;
     }
     Ok(())
 }
 
 /// Writes how to dismiss a false positive: for the worst finding that a comment can suppress, and for the worst one
 /// that needs a waiver.
-fn ways_out(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
+fn ways_out(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
     let mut blocking: Vec<&Finding> = review.findings.iter().filter(|f| f.blocking).collect();
     blocking.sort_by_key(|f| badness(f));
     // Suppression comments in the change do not count in a gate.
-    let comment = |f: &Finding| if page.style.in_ci { None } else { remedy::comment(f) };
-    let suppressible = blocking.iter().find_map(|f| Some((*f, comment(f)?)));
-    let waivable = blocking.iter().find(|f| comment(f).is_none());
+    let in_ci = page.style.in_ci;
+    let suppressible = blocking.iter().filter(|_| !in_ci).find_map(|f| Some((*f, remedy::comment(f)?)));
+    let waivable = blocking.iter().find(|f| in_ci || remedy::comment(f).is_none());
     if let Some((f, comment)) = suppressible {
-        let hint = Line::new().space(2).put(DIM, "hint: to suppress a false positive, add a comment above ");
+        let hint = StyledLine::new().space(2).put(DIM, "hint: to suppress a false positive, add a comment above ");
         let hint = put_place(page, hint, f).put(DIM, ":");
         page.wrapped(&hint, 4)?;
-        page.wrapped(&Line::new().space(4).put(PLAIN, Inert::new(comment)), 4)?;
+        page.wrapped(&StyledLine::new().space(4).put(PLAIN, Inert::new(comment)), 4)?;
     }
     if let Some(f) = waivable {
-        let hint = Line::new().space(2).put(DIM, "hint: to waive ");
+        let hint = StyledLine::new().space(2).put(DIM, "hint: to waive ");
         let hint = if f.file().is_some() { put_place(page, hint, f) } else { put_rule(page, hint, f) };
         page.wrapped(&hint.put(DIM, ", pass ").put(PLAIN, Inert::new(remedy::waiver(f))), 4)?;
     }
@@ -514,16 +508,16 @@ fn ways_out(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
 }
 
 /// Lists the blocking findings again if the report shows many others.
-fn blocking(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
-    let counting = || review.findings.iter().filter(|f| f.counts());
-    let mut these: Vec<&Finding> = counting().filter(|f| f.blocking).collect();
-    let all = counting().count();
+fn blocking(page: &mut HumanPage<'_>, review: &Review) -> io::Result<()> {
+    let counting = review.findings.iter().filter(|f| f.counts());
+    let mut these: Vec<&Finding> = counting.clone().filter(|f| f.blocking).collect();
+    let all = counting.count();
     if all <= FEW || these.len() == all {
         return Ok(());
     }
     these.sort_by_key(|f| badness(f));
     for f in these.iter().take(NAMES) {
-        let mut line = Line::new().space(2).put(accent(f.severity()), f.severity().name()).space(2);
+        let mut line = StyledLine::new().space(2).put(accent(f.severity()), f.severity().name()).space(2);
         if f.file().is_some() {
             line = put_place(page, line, f).space(2);
         }
@@ -535,7 +529,7 @@ fn blocking(page: &mut Page<'_>, review: &Review) -> io::Result<()> {
     }
     match these.len().saturating_sub(NAMES) {
         0 => Ok(()),
-        more => page.wrapped(&Line::new().space(2).put(DIM, Inert::new(format!("and {more} more"))), 4),
+        more => page.wrapped(&StyledLine::new().space(2).put(DIM, Inert::new(format!("and {more} more"))), 4),
     }
 }
 

@@ -18,7 +18,6 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
 /// Returns the report of a review.
 pub fn report(review: &Review) -> wire::Report {
     let c = &review.coverage;
-    let path = |p: &RepoPath| p.to_wire();
     wire::Report {
         schema_version: wire::SCHEMA_VERSION,
         tool: wire::Tool {
@@ -53,8 +52,8 @@ pub fn report(review: &Review) -> wire::Report {
         notes: review
             .notes
             .iter()
-            .map(|n| wire::Note {
-                file: n.file.as_ref().map(path),
+            .map(|n| wire::ReportNote {
+                file: n.file.as_ref().map(RepoPath::to_wire),
                 line: n.line.map(|l| l.get()),
                 text: n.text.clone(),
                 origin: n.origin.clone(),
@@ -65,7 +64,7 @@ pub fn report(review: &Review) -> wire::Report {
             violations: c
                 .violations
                 .iter()
-                .map(|v| wire::Violation {
+                .map(|v| wire::DesignViolation {
                     issue: v.issue.clone(),
                     description: v.description.clone(),
                     impact: severity(v.impact),
@@ -110,12 +109,12 @@ pub fn report(review: &Review) -> wire::Report {
             skipped: c
                 .skipped
                 .iter()
-                .map(|(p, why)| wire::Skipped { file: path(p), reason: why.name().to_owned() })
+                .map(|(p, why)| wire::Skipped { file: p.to_wire(), reason: why.name().to_owned() })
                 .collect(),
             failed: c
                 .failed
                 .iter()
-                .map(|(p, why)| wire::Failed { file: p.as_ref().map(path), reason: why.clone() })
+                .map(|(p, why)| wire::Failed { file: p.as_ref().map(RepoPath::to_wire), reason: why.clone() })
                 .collect(),
         },
         usage: review.models.usage.iter().map(usage).collect(),
@@ -138,9 +137,9 @@ fn test_outcome(outcome: TestOutcome) -> wire::TestOutcome {
     }
 }
 
-fn source(review: &Review) -> wire::Source {
+fn source(review: &Review) -> wire::ReviewedSource {
     let s = &review.source;
-    wire::Source {
+    wire::ReviewedSource {
         kind: match s.kind {
             SourceKind::Staged => wire::SourceKind::Staged,
             SourceKind::Unstaged => wire::SourceKind::Unstaged,
@@ -157,7 +156,7 @@ fn source(review: &Review) -> wire::Source {
     }
 }
 
-fn context(item: &crate::context::Item) -> wire::ContextItem {
+fn context(item: &crate::context::GatheredItem) -> wire::ContextItem {
     wire::ContextItem {
         reference: item.reference.clone(),
         title: item.title.clone(),
@@ -203,9 +202,9 @@ fn summary(review: &Review) -> wire::Summary {
     }
 }
 
-fn unlisted(u: &Unlisted) -> Option<wire::Unlisted> {
+fn unlisted(u: &Unlisted) -> Option<wire::UnlistedCounts> {
     let [critical, major, minor, suggestion] = u.counting;
-    let out = wire::Unlisted {
+    let out = wire::UnlistedCounts {
         critical,
         major,
         minor,
@@ -285,9 +284,9 @@ fn decided(d: &finding::Disposition) -> wire::Decided {
     wire::Decided { reason: d.reason.clone(), owner: d.owner.clone(), expires }
 }
 
-fn reproduction(r: &finding::Reproduction) -> wire::Reproduction {
-    let file = |(path, text): &(String, String)| wire::TestFile { path: path.clone(), text: text.clone() };
-    wire::Reproduction { command: r.command.clone(), files: r.files.iter().map(file).collect() }
+fn reproduction(r: &finding::Reproduction) -> wire::ReproductionTest {
+    let files = r.files.iter().map(|(path, text)| wire::TestFile { path: path.clone(), text: text.clone() });
+    wire::ReproductionTest { command: r.command.clone(), files: files.collect() }
 }
 
 fn also(a: &finding::Also) -> wire::Also {
@@ -312,8 +311,8 @@ fn severity(s: finding::Severity) -> wire::Severity {
     }
 }
 
-pub(super) fn usage(u: &ai::Usage) -> wire::Usage {
-    wire::Usage {
+pub(super) fn usage(u: &ai::BackendUsage) -> wire::BackendUsage {
+    wire::BackendUsage {
         backend: u.backend.clone(),
         model: u.model.clone(),
         requests: u.spent.requests,

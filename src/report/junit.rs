@@ -19,21 +19,21 @@ const MAX_CASES: usize = 5_000;
 const MAX_NAME: usize = 400;
 
 /// How a case ended.
-enum End {
+enum CaseEnd {
     Passed(String),
     Failed(&'static str, String),
     Error(String),
     Skipped(String),
 }
 
-struct Case {
+struct JunitCase {
     name: String,
-    end: End,
+    end: CaseEnd,
 }
 
 struct Suite {
     name: String,
-    cases: Vec<Case>,
+    cases: Vec<JunitCase>,
 }
 
 /// Writes the document.
@@ -43,14 +43,14 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     let mut out = io::BufWriter::new(out);
     let time = review.duration.as_secs_f64();
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
-    let all = || suites.iter().flat_map(|s| &s.cases);
     // Jenkins' schema has no count of skipped cases here.
-    writeln!(out, "<testsuites name=\"{}\" {} time=\"{time:.3}\">", crate::NAME, counts(all))?;
+    let all = counts(suites.iter().flat_map(|s| &s.cases));
+    writeln!(out, "<testsuites name=\"{}\" {all} time=\"{time:.3}\">", crate::NAME)?;
     let moment = review.timestamp.strftime("%Y-%m-%dT%H:%M:%S");
     for suite in &suites {
         let name = exact(&suite.name);
-        let counts = counts(|| suite.cases.iter());
-        let skipped = suite.cases.iter().filter(|c| matches!(c.end, End::Skipped(_))).count();
+        let counts = counts(suite.cases.iter());
+        let skipped = suite.cases.iter().filter(|c| matches!(c.end, CaseEnd::Skipped(_))).count();
         writeln!(
             out,
             "  <testsuite name=\"{name}\" {counts} skipped=\"{skipped}\" time=\"0.000\" timestamp=\"{moment}\">"
@@ -64,32 +64,32 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
     out.flush()
 }
 
-fn counts<'c, I: Iterator<Item = &'c Case>>(cases: impl Fn() -> I) -> String {
-    let count = |which: fn(&End) -> bool| cases().filter(|c| which(&c.end)).count();
-    format!(
-        "tests=\"{}\" failures=\"{}\" errors=\"{}\"",
-        cases().count(),
-        count(|e| matches!(e, End::Failed(..))),
-        count(|e| matches!(e, End::Error(_))),
-    )
+/// Returns the attributes that count cases.
+fn counts<'c>(cases: impl Iterator<Item = &'c JunitCase> + Clone) -> String {
+    let failures = cases.clone().filter(|c| matches!(c.end, CaseEnd::Failed(..))).count();
+    let errors = cases.clone().filter(|c| matches!(c.end, CaseEnd::Error(_))).count();
+    format!("tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"", cases.count())
 }
 
-fn write_case(out: &mut impl Write, class: &str, case: &Case) -> io::Result<()> {
+fn write_case(out: &mut impl Write, class: &str, case: &JunitCase) -> io::Result<()> {
     let head = format!("    <testcase classname=\"{class}\" name=\"{}\" time=\"0.000\"", exact(&case.name));
-    let first = |text: &str| attribute(text.lines().next().unwrap_or_default());
     match &case.end {
-        End::Passed(text) if text.is_empty() => writeln!(out, "{head}/>"),
-        End::Passed(text) => writeln!(out, "{head}>\n      <system-out>{}</system-out>\n    </testcase>", junit(text)),
-        End::Skipped(why) => writeln!(out, "{head}>\n      <skipped message=\"{}\"/>\n    </testcase>", attribute(why)),
-        End::Failed(kind, text) => {
-            let (message, text) = (first(text), junit(text));
+        CaseEnd::Passed(text) if text.is_empty() => writeln!(out, "{head}/>"),
+        CaseEnd::Passed(text) => {
+            writeln!(out, "{head}>\n      <system-out>{}</system-out>\n    </testcase>", junit(text))
+        }
+        CaseEnd::Skipped(why) => {
+            writeln!(out, "{head}>\n      <skipped message=\"{}\"/>\n    </testcase>", attribute(why))
+        }
+        CaseEnd::Failed(kind, text) => {
+            let (message, text) = (first_line(text), junit(text));
             writeln!(
                 out,
                 "{head}>\n      <failure message=\"{message}\" type=\"{kind}\">{text}</failure>\n    </testcase>"
             )
         }
-        End::Error(text) => {
-            let (message, text) = (first(text), junit(text));
+        CaseEnd::Error(text) => {
+            let (message, text) = (first_line(text), junit(text));
             writeln!(
                 out,
                 "{head}>\n      <error message=\"{message}\" type=\"incomplete\">{text}</error>\n    </testcase>"
@@ -98,7 +98,12 @@ fn write_case(out: &mut impl Write, class: &str, case: &Case) -> io::Result<()> 
     }
 }
 
-/// Escapes text for an attribute, on one line, cut to a length.
+/// Escapes the first line of a text for an attribute, truncated to a length.
+fn first_line(text: &str) -> String {
+    attribute(text.lines().next().unwrap_or_default())
+}
+
+/// Escapes text for an attribute, on one line, truncated to a length.
 fn attribute(text: &str) -> String {
     exact(&untrusted::clipped(text, MAX_NAME))
 }
@@ -134,20 +139,20 @@ fn suites(review: &Review) -> Vec<Suite> {
         let mut cases: Vec<_> = failed
             .iter()
             .take(MAX_CASES)
-            .map(|(path, reason)| Case {
+            .map(|(path, reason)| JunitCase {
                 name: path.as_ref().map_or_else(|| "the change as a whole".to_owned(), shown),
-                end: End::Error(format!("Not reviewed: {}", untrusted::clipped(reason, words::PROSE))),
+                end: CaseEnd::Error(format!("Not reviewed: {}", untrusted::clipped(reason, words::PROSE))),
             })
             .collect();
         if failed.len() > MAX_CASES {
             let text = format!("{} more parts of the change were not reviewed", failed.len() - MAX_CASES);
-            cases.push(Case { name: text.clone(), end: End::Error(text) });
+            cases.push(JunitCase { name: text.clone(), end: CaseEnd::Error(text) });
         }
         suites.push(Suite { name: "not reviewed".to_owned(), cases });
     }
     suites.extend(tests(review));
     if let Some(text) = words::truncated(review) {
-        let case = Case { name: text.clone(), end: End::Skipped(text) };
+        let case = JunitCase { name: text.clone(), end: CaseEnd::Skipped(text) };
         suites.push(Suite { name: "review truncated".to_owned(), cases: vec![case] });
     }
     let kept = words::worst(&review.findings, MAX_CASES);
@@ -161,19 +166,20 @@ fn suites(review: &Review) -> Vec<Suite> {
         let text = format!("the worst {} of {all} findings are listed; {left} are left out", kept.len());
         suites.push(Suite {
             name: "not listed".to_owned(),
-            cases: vec![Case { name: text.clone(), end: End::Passed(text) }],
+            cases: vec![JunitCase { name: text.clone(), end: CaseEnd::Passed(text) }],
         });
     }
     if suites.is_empty() {
         let (word, text) = words::verdict(review);
         let name = format!("{word}: {text}");
         let is_empty = review.outcome == Outcome::NothingToReview;
-        let end = if is_empty { End::Skipped(text) } else { End::Passed(String::new()) };
-        suites.push(Suite { name: "review".to_owned(), cases: vec![Case { name, end }] });
+        let end = if is_empty { CaseEnd::Skipped(text) } else { CaseEnd::Passed(String::new()) };
+        suites.push(Suite { name: "review".to_owned(), cases: vec![JunitCase { name, end }] });
     }
     let given = words::context(review);
     if !given.is_empty() {
-        let cases = given.into_iter().map(|text| Case { name: text, end: End::Passed(String::new()) }).collect();
+        let cases =
+            given.into_iter().map(|text| JunitCase { name: text, end: CaseEnd::Passed(String::new()) }).collect();
         suites.push(Suite { name: "context".to_owned(), cases });
     }
     suites
@@ -182,31 +188,38 @@ fn suites(review: &Review) -> Vec<Suite> {
 /// Returns the project's tests: a case for each failed one that is named, else one for all of them.
 fn tests(review: &Review) -> Option<Suite> {
     let t = review.tests.as_ref()?;
-    let end = |text: String| match t.outcome {
-        TestOutcome::Passed => End::Passed(text),
-        TestOutcome::Failed if words::tests_block(review) => End::Failed("tests", text),
-        TestOutcome::Failed => End::Passed(text),
-        // The coverage lists the missing tests as not reviewed.
-        TestOutcome::NotStarted | TestOutcome::TimedOut | TestOutcome::Stopped => End::Skipped(text),
-    };
     let summary = format!("{}: {}", words::tests_word(t.outcome), t.summary);
-    let mut cases = vec![Case { name: "the project's tests".to_owned(), end: end(summary) }];
-    let failed = |name: &String| Case { name: name.clone(), end: end(format!("Test failed: {name}")) };
-    cases.extend(t.failing.iter().map(failed));
+    let mut cases =
+        vec![JunitCase { name: "the project's tests".to_owned(), end: end_of_test(review, t.outcome, summary) }];
+    cases.extend(t.failing.iter().map(|name| {
+        let text = format!("Test failed: {name}");
+        JunitCase { name: name.clone(), end: end_of_test(review, t.outcome, text) }
+    }));
     Some(Suite { name: "tests".to_owned(), cases })
+}
+
+/// Returns how the case of a test ended.
+fn end_of_test(review: &Review, outcome: TestOutcome, text: String) -> CaseEnd {
+    match outcome {
+        TestOutcome::Passed => CaseEnd::Passed(text),
+        TestOutcome::Failed if words::tests_block(review) => CaseEnd::Failed("tests", text),
+        TestOutcome::Failed => CaseEnd::Passed(text),
+        // The coverage lists the missing tests as not reviewed.
+        TestOutcome::NotStarted | TestOutcome::TimedOut | TestOutcome::Stopped => CaseEnd::Skipped(text),
+    }
 }
 
 fn shown(path: &crate::diff::RepoPath) -> String {
     Inert::new(path.as_bytes()).to_string()
 }
 
-fn case(f: &Finding, review: &Review) -> Case {
+fn case(f: &Finding, review: &Review) -> JunitCase {
     let at = placed(f, review);
     let line = at.as_ref().and_then(|at| at.lines).map(|l| format!(" (line {})", l.first));
     let commit = f.commit.filter(|c| words::is_inside(Some(*c), review)).map(|c| format!(" (commit {})", c.short()));
     let name = format!("{}: {}{}", f.rule_id(), f.title(), line.or(commit).unwrap_or_default());
     let end = match words::aside(f) {
-        Some(aside) => End::Skipped(format!("{}: {}", aside.label, aside.reason)),
+        Some(aside) => CaseEnd::Skipped(format!("{}: {}", aside.label, aside.reason)),
         None => {
             let mut text = paragraphs(f, review).join("\n");
             if let Some(at) = at {
@@ -214,8 +227,8 @@ fn case(f: &Finding, review: &Review) -> Case {
                 text.push_str(&format!("\n{}{line}", shown(&at.file)));
             }
             let text = format!("{}: {text}\nfingerprint: {}", f.severity(), f.fingerprint());
-            if f.blocking { End::Failed(f.severity().name(), text) } else { End::Passed(text) }
+            if f.blocking { CaseEnd::Failed(f.severity().name(), text) } else { CaseEnd::Passed(text) }
         }
     };
-    Case { name, end }
+    JunitCase { name, end }
 }

@@ -77,6 +77,6 @@ pub fn lasting(review: &Review, comment: &str) -> String {
 /// would not apply, its code is shown instead: lines that the change does not add, hidden characters, the form of a
 /// patch, or text that the forge would read as a command.
 pub fn finding(f: &Finding, flavor: Flavor) -> String {
-    let body = block::block(f, &block::Look::inline(flavor));
+    let body = block::block(f, &block::BlockOptions::inline(flavor));
     if body.len() <= flavor.bound() { body } else { block::brief(f, false) }
 }

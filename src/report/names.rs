@@ -11,11 +11,11 @@ use std::io::{self, Write};
 
 /// The secrets in file names, each in the forms that a format may write, with its mask.
 #[derive(Debug, Default)]
-pub(crate) struct Names {
+pub(crate) struct SecretNames {
     replaced: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
-impl Names {
+impl SecretNames {
     /// Finds the secrets in the file names of a review.
     pub(crate) fn of(review: &Review) -> Self {
         // Independent of the policy: names are compared between rounds, and the policy can change between two rounds.

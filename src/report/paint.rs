@@ -11,7 +11,7 @@ const LONGEST: usize = 256 << 10;
 
 /// The syntax of a part of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SyntaxKind {
     Comment,
     String,
     Keyword,
@@ -22,7 +22,7 @@ pub enum Kind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Painted {
     pub range: Range<usize>,
-    pub kind: Kind,
+    pub kind: SyntaxKind,
 }
 
 const C_LIKE: &str = "abstract as async await break case catch class const continue default defer delete do else enum \
@@ -62,8 +62,8 @@ impl Keywords {
     }
 
     fn has(&self, word: &[u8]) -> bool {
-        let is_same = |k: &&str| k.as_bytes() == word || self.ignores_case && k.as_bytes().eq_ignore_ascii_case(word);
-        self.words.iter().any(is_same)
+        let mut words = self.words.iter().map(|k| k.as_bytes());
+        words.any(|k| k == word || self.ignores_case && k.eq_ignore_ascii_case(word))
     }
 }
 
@@ -91,7 +91,7 @@ fn parts(path: &[u8], text: &[u8], keywords: &Keywords) -> Vec<Painted> {
     for (range, place) in rules::outline(path, text) {
         words(text, at..range.start, keywords, &mut out);
         at = range.end;
-        let kind = if place == Place::Comment { Kind::Comment } else { Kind::String };
+        let kind = if place == Place::Comment { SyntaxKind::Comment } else { SyntaxKind::String };
         out.push(Painted { range, kind });
     }
     words(text, at..text.len(), keywords, &mut out);
@@ -100,19 +100,23 @@ fn parts(path: &[u8], text: &[u8], keywords: &Keywords) -> Vec<Painted> {
 
 /// Finds the keywords and numbers of code.
 fn words(text: &[u8], code: Range<usize>, keywords: &Keywords, out: &mut Vec<Painted>) {
-    let is_word = |b: u8| b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || !b.is_ascii();
     let mut at = code.start;
     while at < code.end {
-        let length = text[at..code.end].iter().take_while(|b| is_word(**b)).count();
+        let length = text[at..code.end].iter().take_while(|b| is_of_word(**b)).count();
         let word = &text[at..at + length];
         let kind = match word.first() {
             None => None,
-            Some(first) if first.is_ascii_digit() => Some(Kind::Number),
-            Some(_) => keywords.has(word).then_some(Kind::Keyword),
+            Some(first) if first.is_ascii_digit() => Some(SyntaxKind::Number),
+            Some(_) => keywords.has(word).then_some(SyntaxKind::Keyword),
         };
         out.extend(kind.map(|kind| Painted { range: at..at + length, kind }));
         at += length.max(1);
     }
+}
+
+/// Returns true if a byte can be part of a word or number.
+fn is_of_word(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b == b'_' || b == b'$' || !b.is_ascii()
 }
 
 /// Splits a part at line ends.
@@ -134,15 +138,13 @@ fn spread(part: &Painted, starts: &[usize], text: &[u8], out: &mut [Vec<Painted>
 mod tests {
     use super::*;
 
-    fn shown(path: &str, text: &str) -> Vec<Vec<(String, Kind)>> {
+    fn shown(path: &str, text: &str) -> Vec<Vec<(String, SyntaxKind)>> {
         let painted = lines(path.as_bytes(), text.split('\n').map(str::as_bytes));
-        let of = |(line, parts): (&str, Vec<Painted>)| {
-            parts.into_iter().map(|p| (line[p.range].to_owned(), p.kind)).collect()
-        };
-        text.split('\n').zip(painted).map(of).collect()
+        let lines = text.split('\n').zip(painted);
+        lines.map(|(line, parts)| parts.into_iter().map(|p| (line[p.range].to_owned(), p.kind)).collect()).collect()
     }
 
-    fn part(text: &str, kind: Kind) -> (String, Kind) {
+    fn part(text: &str, kind: SyntaxKind) -> (String, SyntaxKind) {
         (text.to_owned(), kind)
     }
 
@@ -151,17 +153,24 @@ mod tests {
         assert_eq!(
             shown("a.py", "def f(x1, forty):\n    return 'a' # if 1\ny = 0x1F"),
             [
-                vec![part("def", Kind::Keyword)],
-                vec![part("return", Kind::Keyword), part("'a'", Kind::String), part("# if 1", Kind::Comment)],
-                vec![part("0x1F", Kind::Number)],
+                vec![part("def", SyntaxKind::Keyword)],
+                vec![
+                    part("return", SyntaxKind::Keyword),
+                    part("'a'", SyntaxKind::String),
+                    part("# if 1", SyntaxKind::Comment)
+                ],
+                vec![part("0x1F", SyntaxKind::Number)],
             ]
         );
-        let comment = |text| part(text, Kind::Comment);
         assert_eq!(
             shown("a.c", "/* one\n\ntwo */ if"),
-            [vec![comment("/* one")], vec![], vec![comment("two */"), part("if", Kind::Keyword)]]
+            [
+                vec![part("/* one", SyntaxKind::Comment)],
+                vec![],
+                vec![part("two */", SyntaxKind::Comment), part("if", SyntaxKind::Keyword)]
+            ]
         );
-        assert_eq!(shown("a.sql", "Select 1")[0], [part("Select", Kind::Keyword), part("1", Kind::Number)]);
+        assert_eq!(shown("a.sql", "Select 1")[0], [part("Select", SyntaxKind::Keyword), part("1", SyntaxKind::Number)]);
         assert_eq!(shown("a.unknown", "if 'a' # 1"), [vec![]]);
     }
 

@@ -4,7 +4,7 @@
 //! range without columns includes its last line. A message is Markdown, which reviewdog posts unchanged.
 
 use super::markdown::{added, item};
-use super::words::{self, Level, Part, applicable, parts, placed, somewhere};
+use super::words::{self, Level, TextPart, applicable, parts, placed, somewhere};
 use crate::finding::{Finding, LineSpan, Location};
 use crate::review::Review;
 use crate::untrusted::{self, Inert, clipped, code, markdown, prose};
@@ -23,21 +23,20 @@ pub fn render(review: &Review, out: &mut dyn Write) -> io::Result<()> {
 
 fn result(review: &Review) -> Value {
     let fallback = somewhere(review);
-    let counting = || review.findings.iter().filter(|f| f.counts());
+    let counting = review.findings.iter().filter(|f| f.counts());
     let whole = of_the_whole(review);
-    let worst = counting().map(Level::of).chain(whole.iter().map(|(level, ..)| *level)).min();
+    let worst = counting.clone().map(Level::of).chain(whole.iter().map(|(level, ..)| *level)).min();
     let mut diagnostics = Vec::new();
     if !review.coverage.is_complete() {
         let failed = review.coverage.failed.iter().find_map(|(p, _)| p.clone());
         let at = failed.map(|file| Location { file, lines: None }).or_else(|| fallback.clone());
         diagnostics.push(diagnostic(&unreviewed(review), at.as_ref(), Level::Error, "incomplete-review"));
     }
-    let said = |(level, code, text): &(Level, &str, String)| diagnostic(&item(text), fallback.as_ref(), *level, code);
-    diagnostics.extend(whole.iter().map(said));
-    let unlisted = words::unlisted(review).map(|text| prose(&text));
     let at = fallback.as_ref();
+    diagnostics.extend(whole.iter().map(|(level, code, text)| diagnostic(&item(text), at, *level, code)));
+    let unlisted = words::unlisted(review).map(|text| prose(&text));
     diagnostics.extend(unlisted.map(|text| diagnostic(&text, at, Level::Notice, "findings-not-listed")));
-    diagnostics.extend(counting().map(|f| finding(f, review, fallback.as_ref())));
+    diagnostics.extend(counting.map(|f| finding(f, review, at)));
     let incomplete = (!review.coverage.is_complete()).then_some(Level::Error);
     let home = [env!("CARGO_PKG_HOMEPAGE"), env!("CARGO_PKG_REPOSITORY")].into_iter().find(|u| !u.is_empty());
     let mut source = Map::from_iter([("name".to_owned(), json!(crate::NAME))]);
@@ -74,13 +73,13 @@ fn unreviewed(review: &Review) -> String {
 
 /// Returns the text of a finding in Markdown.
 fn said(f: &Finding, review: &Review) -> String {
-    let paragraph = |part| match part {
-        Part::Text("", text) => prose(&text),
-        Part::Text(label, text) => format!("**{}** {}", label.trim_end(), prose(&text)),
-        Part::Code(code) if code.is_empty() => "Delete these lines.".to_owned(),
-        Part::Code(code) => format!("Replace with:\n\n{}", added(&code).trim_end()),
-    };
-    let all: Vec<_> = parts(f, review).into_iter().map(paragraph).filter(|p| !p.trim().is_empty()).collect();
+    let paragraphs = parts(f, review).into_iter().map(|part| match part {
+        TextPart::Text("", text) => prose(&text),
+        TextPart::Text(label, text) => format!("**{}** {}", label.trim_end(), prose(&text)),
+        TextPart::Code(code) if code.is_empty() => "Delete these lines.".to_owned(),
+        TextPart::Code(code) => format!("Replace with:\n\n{}", added(&code).trim_end()),
+    });
+    let all: Vec<_> = paragraphs.filter(|p| !p.trim().is_empty()).collect();
     if all.is_empty() { rule(f.rule_id()) } else { all.join("\n\n") }
 }
 
@@ -102,9 +101,9 @@ fn finding(f: &Finding, review: &Review, fallback: Option<&Location>) -> Map<Str
     let at = own.as_ref().or(fallback);
     let mut d = diagnostic(&said(f, review), at, Level::of(f), f.rule_id());
     // Reviewdog puts the address between the parentheses of a Markdown link.
-    let harmless = |b: u8| b.is_ascii_alphanumeric() || b"-._~:/?#&+,;=%".contains(&b);
-    let address = |r: &&String| r.starts_with("https://") && r.bytes().all(harmless);
-    if let Some(url) = f.references().iter().find(address) {
+    let mut addresses = f.references().iter().filter(|r| r.starts_with("https://"));
+    let url = addresses.find(|r| r.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~:/?#&+,;=%".contains(&b)));
+    if let Some(url) = url {
         d.insert("code".to_owned(), json!({ "value": rule(f.rule_id()), "url": url }));
     }
     if let (Some(code), Some(lines)) = (applicable(f), own.as_ref().and_then(|l| l.lines)) {

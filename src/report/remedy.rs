@@ -47,10 +47,9 @@ mod tests {
 
     #[test]
     fn secrets_and_findings_without_a_line_of_the_head_get_no_comment() {
-        let finding = |id: &str| on_line("a.py", "x").rule(id).done();
-        assert!(comment(&finding("python-shell-injection")).is_some());
+        assert!(comment(&on_line("a.py", "x").rule("python-shell-injection").done()).is_some());
         for id in ["aws-access-key-id", "policy-weakened", "not an id]"] {
-            assert_eq!(comment(&finding(id)), None, "{id}");
+            assert_eq!(comment(&on_line("a.py", "x").rule(id).done()), None, "{id}");
         }
         let masked = on_line("a.py", "key = 'AKIA************'").done();
         let whole_file = sketch("x", Severity::Major, Category::Bug, "t", "m").file("a.py").done();

@@ -3,7 +3,7 @@
 mod change;
 
 use crate::ai::ask::Spent;
-use crate::ai::{Compliance, Dropped, Missing, Models, Opinion, Usage, Violation};
+use crate::ai::{BackendUsage, Compliance, DesignViolation, Dropped, Models, Opinion, UnmetRequirement};
 use crate::diff::{LineNo, ObjectId, RepoPath};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
@@ -518,7 +518,7 @@ fn models() -> Models {
     Models {
         asked: vec!["claude".to_owned(), "local".to_owned()],
         owed: true,
-        usage: vec![Usage {
+        usage: vec![BackendUsage {
             backend: "local".to_owned(),
             model: "small-coder".to_owned(),
             spent: Spent {
@@ -540,7 +540,7 @@ fn models() -> Models {
         }],
         compliance: Some(Compliance {
             follows: false,
-            violations: vec![Violation {
+            violations: vec![DesignViolation {
                 issue: "pools refer to exercises".to_owned(),
                 description: "the design keeps them independent".to_owned(),
                 impact: Severity::Major,
@@ -555,7 +555,7 @@ fn models() -> Models {
             backend: "local".to_owned(),
             text: "The change adds pools. Two handlers lack an authorization check.".to_owned(),
         }],
-        missing: vec![Missing {
+        missing: vec![UnmetRequirement {
             requirement: "pools have a display name".to_owned(),
             reference: Some("docs/design.md#Pools".to_owned()),
             severity: Severity::Minor,

@@ -11,7 +11,7 @@ mod rule;
 
 use self::rule::sentence;
 use super::words::{self, columns, inside, placed, somewhere, worst};
-use crate::diff::{LineNo, RepoPath};
+use crate::diff::RepoPath;
 use crate::finding::{Also, Finding, FlowStep, LineSpan, Location, Origin, Severity};
 use crate::review::Review;
 use crate::untrusted;
@@ -192,19 +192,17 @@ fn suppressions(f: &Finding) -> Vec<sarif::Suppression> {
 fn fix(f: &Finding) -> Option<sarif::Fix> {
     let code = words::applicable(f)?;
     let (path, span) = f.file().zip(f.lines())?;
-    let line = |n: LineNo| i64::from(n.get());
+    let (first, last) = (i64::from(span.first.get()), i64::from(span.last.get()));
     // Deleted lines include their line ends.
     let region = match code.is_empty() {
         true => sarif::Region {
-            start_line: Some(line(span.first)),
+            start_line: Some(first),
             start_column: Some(1),
-            end_line: Some(line(span.last) + 1),
+            end_line: Some(last + 1),
             end_column: Some(1),
             ..Default::default()
         },
-        false => {
-            sarif::Region { start_line: Some(line(span.first)), end_line: Some(line(span.last)), ..Default::default() }
-        }
+        false => sarif::Region { start_line: Some(first), end_line: Some(last), ..Default::default() },
     };
     let mut replacement = sarif::Replacement::builder().deleted_region(region).build();
     replacement.inserted_content = Some(sarif::ArtifactContent { text: Some(code.to_owned()), ..Default::default() });

@@ -47,9 +47,9 @@ fn knows_hyperlinks(env: &Env) -> bool {
     if env.var("STY").is_some() || term.starts_with("screen") {
         return false;
     }
-    let number = |name: &str| env.var(name).and_then(|v| v.parse::<u32>().ok());
+    let vte = env.var("VTE_VERSION").and_then(|v| v.parse::<u32>().ok());
     // VTE 0.50.0 announces hyperlinks and crashes on them.
-    number("VTE_VERSION").is_some_and(|v| v > 5_000)
+    vte.is_some_and(|v| v > 5_000)
         || ["KITTY_WINDOW_ID", "WT_SESSION", "DOMTERM"].iter().any(|name| env.var(name).is_some())
         || env.var("TERM_PROGRAM").is_some_and(|program| PROGRAMS.contains(&program))
         || TERMS.contains(&term)

@@ -5,10 +5,10 @@ mod human;
 mod markdown;
 
 use super::sample::{clean, empty, full, incomplete, sketch, warned};
-use super::{Format, Style, render, summary_line};
+use super::{ReportFormat, Style, render, summary_line};
 use crate::env::Env;
 use crate::error::ExitStatus;
-use crate::finding::{Category, Severity, arrange};
+use crate::finding::{Category, Finding, Severity, arrange};
 use crate::review::Review;
 use crate::untrusted;
 use crate::verdict::Verdict;
@@ -19,14 +19,14 @@ use std::path::PathBuf;
 /// `git diff`.
 const UPDATE: &str = "UPDATE";
 
-fn text(review: &Review, format: Format, style: &Style) -> String {
+fn text(review: &Review, format: ReportFormat, style: &Style) -> String {
     let mut out = Vec::new();
     render(review, format, style, &mut out).unwrap();
     String::from_utf8(out).expect("reports are UTF-8")
 }
 
 fn human(review: &Review, width: usize) -> String {
-    text(review, Format::Human, &Style { width, ..Style::default() })
+    text(review, ReportFormat::Human, &Style { width, ..Style::default() })
 }
 
 /// Compares files with their expected content, in which `VERSION` replaces the version of the program.
@@ -57,48 +57,58 @@ fn reports_for_people_look_as_recorded() {
         ("fixtures/reports/full-80.txt", human(&full, 80)),
         ("fixtures/reports/full-40.txt", human(&full, 40)),
         ("fixtures/reports/full-200.txt", human(&full, 200)),
-        ("fixtures/reports/full-quiet.txt", text(&full, Format::Human, &Style { quiet: true, ..Style::default() })),
+        (
+            "fixtures/reports/full-quiet.txt",
+            text(&full, ReportFormat::Human, &Style { quiet: true, ..Style::default() }),
+        ),
         (
             "fixtures/reports/full-color-verbose.txt",
             text(
                 &full,
-                Format::Human,
+                ReportFormat::Human,
                 &Style { color: true, unicode: true, verbose: true, width: 100, ..Style::default() },
             ),
         ),
-        ("fixtures/reports/warned-in-ci.txt", text(&warned, Format::Human, &Style { in_ci: true, ..Style::default() })),
+        (
+            "fixtures/reports/warned-in-ci.txt",
+            text(&warned, ReportFormat::Human, &Style { in_ci: true, ..Style::default() }),
+        ),
         ("fixtures/reports/clean.txt", human(&clean(), 80)),
         ("fixtures/reports/empty.txt", human(&empty(), 80)),
         ("fixtures/reports/incomplete.txt", human(&incomplete(ExitStatus::Incomplete), 80)),
         ("fixtures/reports/incomplete-let-through.txt", human(&incomplete(ExitStatus::Pass), 80)),
-        ("fixtures/reports/full.github.txt", text(&full, Format::Github, &Style::default())),
+        ("fixtures/reports/full.github.txt", text(&full, ReportFormat::Github, &Style::default())),
     ]);
 }
 
 #[test]
 fn pages_look_as_recorded() {
-    let page = |review: &Review| super::html::bare(&text(review, Format::Html, &Style::default()));
     compare(&[("fixtures/reports/full.html", page(&full())), ("fixtures/reports/empty.html", page(&empty()))]);
+}
+
+/// Returns the page of a review without its style and script.
+fn page(review: &Review) -> String {
+    super::html::bare(&text(review, ReportFormat::Html, &Style::default()))
 }
 
 #[test]
 fn reports_for_programs_look_as_recorded() {
     let style = Style::default();
     compare(&[
-        ("fixtures/reports/full.json", text(&full(), Format::Json, &style)),
-        ("fixtures/reports/empty.json", text(&empty(), Format::Json, &style)),
-        ("fixtures/reports/full.sarif", text(&full(), Format::Sarif, &style)),
-        ("fixtures/reports/empty.sarif", text(&empty(), Format::Sarif, &style)),
-        ("fixtures/reports/full.summary.md", text(&full(), Format::Summary, &style)),
-        ("fixtures/reports/full.comment.md", text(&full(), Format::Markdown, &style)),
+        ("fixtures/reports/full.json", text(&full(), ReportFormat::Json, &style)),
+        ("fixtures/reports/empty.json", text(&empty(), ReportFormat::Json, &style)),
+        ("fixtures/reports/full.sarif", text(&full(), ReportFormat::Sarif, &style)),
+        ("fixtures/reports/empty.sarif", text(&empty(), ReportFormat::Sarif, &style)),
+        ("fixtures/reports/full.summary.md", text(&full(), ReportFormat::Summary, &style)),
+        ("fixtures/reports/full.comment.md", text(&full(), ReportFormat::Markdown, &style)),
         (
             "fixtures/reports/full.comment-bitbucket.md",
             super::markdown::comment_for(&full(), super::markdown::Flavor::Bitbucket, 4_000),
         ),
-        ("fixtures/reports/full.codequality.json", text(&full(), Format::Gitlab, &style)),
-        ("fixtures/reports/full.rdjson", text(&full(), Format::Rdjson, &style)),
-        ("fixtures/reports/full.junit.xml", text(&full(), Format::Junit, &style)),
-        ("fixtures/reports/full.env", text(&full(), Format::Dotenv, &style)),
+        ("fixtures/reports/full.codequality.json", text(&full(), ReportFormat::Gitlab, &style)),
+        ("fixtures/reports/full.rdjson", text(&full(), ReportFormat::Rdjson, &style)),
+        ("fixtures/reports/full.junit.xml", text(&full(), ReportFormat::Junit, &style)),
+        ("fixtures/reports/full.env", text(&full(), ReportFormat::Dotenv, &style)),
     ]);
 }
 
@@ -110,7 +120,7 @@ fn the_published_schema_is_the_one_of_the_types() {
 #[test]
 fn a_json_report_reads_back_as_it_was() {
     let report = super::json::report(&full());
-    let read: wire::Report = serde_json::from_str(&text(&full(), Format::Json, &Style::default())).unwrap();
+    let read: wire::Report = serde_json::from_str(&text(&full(), ReportFormat::Json, &Style::default())).unwrap();
     assert_eq!(read, report);
 }
 
@@ -120,7 +130,7 @@ fn ci_11_no_line_is_wider_than_the_terminal() {
         for review in [full(), clean(), empty(), warned(), incomplete(ExitStatus::Pass)] {
             for unicode in [false, true] {
                 let style = Style { width, unicode, in_ci: true, ..Style::default() };
-                for line in text(&review, Format::Human, &style).lines() {
+                for line in text(&review, ReportFormat::Human, &style).lines() {
                     assert!(untrusted::width(line) <= width, "{width}: {line:?}");
                 }
             }
@@ -130,7 +140,7 @@ fn ci_11_no_line_is_wider_than_the_terminal() {
 
 #[test]
 fn ci_11_without_colour_there_is_not_one_escape() {
-    for format in Format::ALL {
+    for format in ReportFormat::ALL {
         let out = text(&full(), format, &Style::default());
         let active: Vec<char> = out.chars().filter(|c| *c != '\n' && untrusted::is_active(*c)).collect();
         assert!(active.is_empty(), "{format:?}: {active:?}");
@@ -139,7 +149,7 @@ fn ci_11_without_colour_there_is_not_one_escape() {
 
 #[test]
 fn inj_10_colour_is_the_only_escape_sequence() {
-    let out = text(&full(), Format::Human, &Style { color: true, ..Style::default() });
+    let out = text(&full(), ReportFormat::Human, &Style { color: true, ..Style::default() });
     for after in out.split('\x1b').skip(1) {
         let (code, _) = after.strip_prefix('[').and_then(|r| r.split_once('m')).expect("a colour code");
         assert!(code.bytes().all(|b| b.is_ascii_digit() || b == b';'), "{code:?}");
@@ -149,11 +159,11 @@ fn inj_10_colour_is_the_only_escape_sequence() {
 
 #[test]
 fn inj_11_no_format_prints_a_workflow_command() {
-    for format in Format::ALL {
+    for format in ReportFormat::ALL {
         for width in [20, 40, 80, 200] {
             for color in [false, true] {
                 let out = text(&full(), format, &Style { width, color, ..Style::default() });
-                for line in out.lines().filter(|l| format != Format::Github || !formats::is_ours(l)) {
+                for line in out.lines().filter(|l| format != ReportFormat::Github || !formats::is_ours(l)) {
                     let bare = strip(line);
                     assert!(!bare.trim_start().starts_with("::"), "{format:?} {width}: {line:?}");
                     assert!(!bare.contains("##["), "{format:?} {width}: {line:?}");
@@ -182,17 +192,17 @@ fn any_bytes_anywhere_stay_inert_and_in_the_width() {
         review.findings = arrange(findings.collect());
         let width = 20 + dice.below(120);
         let style = Style { width, unicode: round % 2 == 0, in_ci: true, ..Style::default() };
-        for format in Format::ALL {
+        for format in ReportFormat::ALL {
             let out = text(&review, format, &style);
             assert!(!out.chars().any(|c| c != '\n' && untrusted::is_active(c) && !honest(c)), "{format:?}: {out:?}");
             for line in out.lines() {
-                let ours = format == Format::Github && formats::is_ours(line);
+                let ours = format == ReportFormat::Github && formats::is_ours(line);
                 assert!(ours || !line.trim_start().starts_with("::"), "{format:?}: {line:?}");
                 assert!(!line.contains("##["), "{format:?}: {line:?}");
-                assert!(format != Format::Human || untrusted::width(line) <= width, "{width}: {line:?}");
+                assert!(format != ReportFormat::Human || untrusted::width(line) <= width, "{width}: {line:?}");
             }
         }
-        let read: wire::Report = serde_json::from_str(&text(&review, Format::Json, &style)).unwrap();
+        let read: wire::Report = serde_json::from_str(&text(&review, ReportFormat::Json, &style)).unwrap();
         assert_eq!(read, super::json::report(&review));
     }
 }
@@ -287,9 +297,9 @@ fn carets_stand_under_what_they_mark() {
 #[test]
 fn quiet_prints_findings_and_nothing_else() {
     let quiet = Style { quiet: true, ..Style::default() };
-    assert_eq!(text(&clean(), Format::Human, &quiet), "");
-    assert_eq!(text(&empty(), Format::Human, &quiet), "");
-    assert!(!text(&warned(), Format::Human, &quiet).contains("PASS"));
+    assert_eq!(text(&clean(), ReportFormat::Human, &quiet), "");
+    assert_eq!(text(&empty(), ReportFormat::Human, &quiet), "");
+    assert!(!text(&warned(), ReportFormat::Human, &quiet).contains("PASS"));
 }
 
 #[test]
@@ -304,39 +314,42 @@ fn a_flood_of_findings_is_bounded_and_counted() {
     assert!(out.lines().count() < 500, "{} lines", out.lines().count());
     assert!(out.contains("src/5999.rs"), "the worst is shown");
     assert!(out.contains("and 5860 more findings"), "{}", &out[out.len() - 600..]);
-    let verbose = text(&review, Format::Human, &Style { verbose: true, ..Style::default() });
+    let verbose = text(&review, ReportFormat::Human, &Style { verbose: true, ..Style::default() });
     assert_eq!(verbose.matches("Too much of it.").count(), 6_000);
 }
 
 #[test]
 fn what_blocks_is_named_beside_the_verdict_where_much_else_is_shown() {
     let mut review = warned();
-    let of = |n: u32, severity| {
-        let lines: &[&[u8]] = &[b"+x"];
-        sketch("a-rule", severity, Category::Bug, "t", "m").code(format!("f{n:02}"), n, n, "x", lines).done()
-    };
-    review.findings = (1..=12).map(|n| of(n, Severity::Minor)).collect();
+    review.findings = (1..=12).map(|n| of_a_rule(n, Severity::Minor)).collect();
     review.verdict = Verdict::Block;
-    let names = |review: &Review| {
-        let text = human(review, 80);
-        let end = text[text.find("BLOCK").unwrap()..].to_owned();
-        end.lines().filter(|l| l.contains("sample-a-rule")).map(|l| l.trim().to_owned()).collect::<Vec<_>>()
-    };
-    review.findings[6] = of(7, Severity::Major);
-    review.findings[8] = of(9, Severity::Critical);
+    review.findings[6] = of_a_rule(7, Severity::Major);
+    review.findings[8] = of_a_rule(9, Severity::Critical);
     for n in [6, 8] {
         review.findings[n].blocking = true;
     }
-    assert_eq!(names(&review), ["critical  f09:9:1  sample-a-rule", "major  f07:7:1  sample-a-rule"]);
+    assert_eq!(beside_the_verdict(&review), ["critical  f09:9:1  sample-a-rule", "major  f07:7:1  sample-a-rule"]);
     // A short list of findings fits on a screen, and if all of them block, a second list would repeat the first.
     let rest = review.findings.split_off(10);
-    assert!(names(&review).is_empty());
+    assert!(beside_the_verdict(&review).is_empty());
     review.findings.extend(rest);
     review.findings.iter_mut().for_each(|f| f.blocking = true);
-    assert!(names(&review).is_empty());
-    review.findings.push(of(13, Severity::Suggestion));
-    assert_eq!(names(&review).len(), 10);
+    assert!(beside_the_verdict(&review).is_empty());
+    review.findings.push(of_a_rule(13, Severity::Suggestion));
+    assert_eq!(beside_the_verdict(&review).len(), 10);
     assert!(human(&review, 80).contains("and 2 more"));
+}
+
+fn of_a_rule(n: u32, severity: Severity) -> Finding {
+    let lines: &[&[u8]] = &[b"+x"];
+    sketch("a-rule", severity, Category::Bug, "t", "m").code(format!("f{n:02}"), n, n, "x", lines).done()
+}
+
+/// Returns the lines about findings of the rule from the verdict on.
+fn beside_the_verdict(review: &Review) -> Vec<String> {
+    let text = human(review, 80);
+    let end = &text[text.find("BLOCK").unwrap()..];
+    end.lines().filter(|l| l.contains("sample-a-rule")).map(|l| l.trim().to_owned()).collect()
 }
 
 #[test]
@@ -347,7 +360,7 @@ fn ci_09_sarif_keeps_the_5000_worst_and_says_so() {
     });
     let mut review = warned();
     review.findings = arrange(findings.collect());
-    let log: serde_json::Value = serde_json::from_str(&text(&review, Format::Sarif, &Style::default())).unwrap();
+    let log: serde_json::Value = serde_json::from_str(&text(&review, ReportFormat::Sarif, &Style::default())).unwrap();
     let run = &log["runs"][0];
     let results = run["results"].as_array().unwrap();
     assert_eq!(results.len(), 5_000);
@@ -360,28 +373,29 @@ fn ci_09_sarif_keeps_the_5000_worst_and_says_so() {
 fn the_context_in_sarif_is_more_than_the_finding() {
     let mut review = full();
     // The frame of a long finding ends before the finding does.
-    let long = |last| {
+    review.findings.extend([3, 40].map(|last| {
         sketch("long", Severity::Minor, Category::Bug, "long", "Many lines.")
             .code("src/long.rs", 1, 2, "", &[b" a", b"+b", b"+c"])
             .until(last)
             .done()
-    };
-    review.findings.extend([long(3), long(40)]);
-    let log: serde_json::Value = serde_json::from_str(&text(&review, Format::Sarif, &Style::default())).unwrap();
-    let lines = |region: &serde_json::Value| {
-        let first = region["startLine"].as_u64().unwrap();
-        (first, region["endLine"].as_u64().unwrap_or(first))
-    };
+    }));
+    let log: serde_json::Value = serde_json::from_str(&text(&review, ReportFormat::Sarif, &Style::default())).unwrap();
     let mut contexts = 0;
     for r in log["runs"][0]["results"].as_array().unwrap() {
         let place = &r["locations"][0]["physicalLocation"];
         if let Some(context) = place.get("contextRegion") {
-            let ((first, last), (own_first, own_last)) = (lines(context), lines(&place["region"]));
+            let ((first, last), (own_first, own_last)) = (lines_of(context), lines_of(&place["region"]));
             assert!(first <= own_first && own_last <= last && last - first > own_last - own_first, "{place}");
             contexts += 1;
         }
     }
     assert!(contexts > 5, "{contexts} results have a context");
+}
+
+/// Returns the first and the last line of a region.
+fn lines_of(region: &serde_json::Value) -> (u64, u64) {
+    let first = region["startLine"].as_u64().unwrap();
+    (first, region["endLine"].as_u64().unwrap_or(first))
 }
 
 #[test]
@@ -394,11 +408,11 @@ fn the_last_line_says_how_it_went() {
 
 #[test]
 fn formats_are_told_by_name() {
-    for f in Format::ALL {
-        assert_eq!(Format::parse(f.name()), Ok(f));
+    for f in ReportFormat::ALL {
+        assert_eq!(ReportFormat::parse(f.name()), Ok(f));
     }
     assert_eq!(
-        Format::parse("xml").unwrap_err(),
+        ReportFormat::parse("xml").unwrap_err(),
         "unknown format \"xml\", expected one of human, json, sarif, github, summary, markdown, gitlab, rdjson, junit, dotenv, html"
     );
 }

@@ -1,14 +1,14 @@
 //! Texts that several formats share: the verdict, a finding's position and parts, cost, and the order of findings.
 
 use super::{counted, dispositioned, plural, suppressed, totals};
-use crate::ai::{Missing, Usage};
+use crate::ai::{BackendUsage, UnmetRequirement};
 use crate::diff::ObjectId;
 use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, FlowStep, Frame, FrameLine, Location, Severity};
 use crate::request::OnTestFailure;
 use crate::review::Review;
 use crate::untrusted;
-use crate::verdict::{Outcome, Share, TestOutcome, Verdict};
+use crate::verdict::{Outcome, TestOutcome, Verdict};
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -51,11 +51,11 @@ impl Level {
 
 /// Returns the tickets and pages that models saw in addition to the change: `PROJ-12 "title" (jira)`.
 pub(super) fn context(review: &Review) -> Vec<String> {
-    let line = |item: &crate::context::Item| match item.title.is_empty() {
+    let lines = review.context.iter().map(|item| match item.title.is_empty() {
         true => format!("{} ({})", item.reference, item.source),
         false => format!("{} \"{}\" ({})", item.reference, item.title, item.source),
-    };
-    review.context.iter().map(line).collect()
+    });
+    lines.collect()
 }
 
 /// Returns the verdict as a word, and its reason: `BLOCK`, `2 of 3 findings block this change: 2 major`.
@@ -148,8 +148,11 @@ pub(super) fn reviewed(review: &Review) -> String {
 /// Returns how much was reviewed before a limit truncated the review; `None` if it is not truncated.
 pub(super) fn truncated(review: &Review) -> Option<String> {
     let c = &review.coverage;
-    let share = |(name, share): (&String, &Share)| format!("{name} {} of {}", share.files_reviewed, share.files_total);
-    let shares: Vec<_> = c.by_reviewer.iter().map(share).collect();
+    let shares: Vec<_> = c
+        .by_reviewer
+        .iter()
+        .map(|(name, share)| format!("{name} {} of {}", share.files_reviewed, share.files_total))
+        .collect();
     let numbers = if shares.is_empty() { String::new() } else { format!(" ({})", shares.join(", ")) };
     c.is_truncated().then(|| format!("a limit truncated the review: {}{numbers}", reviewed(review)))
 }
@@ -223,10 +226,12 @@ pub(super) fn basis(review: &Review) -> String {
     } else {
         format!("{} of {} reviewed", c.files_reviewed, plural(c.files_total, "file"))
     });
-    let set_aside = |n: usize, what: &str| (n > 0).then(|| format!("{n} {what}"));
-    parts.extend(set_aside(suppressed(review), "suppressed"));
-    parts.extend(set_aside(review.findings.iter().filter(|f| f.waived.is_some()).count(), "waived"));
-    parts.extend(set_aside(dispositioned(review), "dispositioned"));
+    let set_aside = [
+        (suppressed(review), "suppressed"),
+        (review.findings.iter().filter(|f| f.waived.is_some()).count(), "waived"),
+        (dispositioned(review), "dispositioned"),
+    ];
+    parts.extend(set_aside.into_iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")));
     parts.push(elapsed(review.duration));
     parts.extend(review.session.as_ref().map(|s| match s.round {
         1 => format!("stored as {}", s.id),
@@ -252,19 +257,18 @@ pub(super) fn elapsed(d: Duration) -> String {
 }
 
 /// Returns `claude (sonnet): 3 requests, 12,034 tokens in (8,000 cached), 540 out, $0.03, 8.2 s`.
-pub(super) fn spent(u: &Usage) -> String {
+pub(super) fn spent(u: &BackendUsage) -> String {
     let s = &u.spent;
     let mut text = u.backend.clone();
     if !u.model.is_empty() {
         text.push_str(&format!(" ({})", u.model));
     }
-    let count = |n: u64, noun: &str| plural(usize::try_from(n).unwrap_or(usize::MAX), noun);
-    let replies = |n: u64| if n == 1 { "1 reply".to_owned() } else { format!("{n} replies") };
     text.push_str(&match (s.requests, u.from_cache, u.failed) {
         (0, 0, _) => ": no reply".to_owned(),
         (0, _, 0) => ": all replies from the cache".to_owned(),
         (0, cached, failed) => {
-            format!(": {} from the cache, {} failed", replies(cached), count(failed, "question"))
+            let replies = if cached == 1 { "1 reply".to_owned() } else { format!("{cached} replies") };
+            format!(": {replies} from the cache, {} failed", count(failed, "question"))
         }
         (n, _, 0) => format!(": {}", count(n, "request")),
         (n, _, failed) => format!(": {}, {} failed", count(n, "request"), count(failed, "question")),
@@ -281,6 +285,11 @@ pub(super) fn spent(u: &Usage) -> String {
     }
     text.push_str(&format!(", {}", elapsed(u.duration)));
     text
+}
+
+/// Returns `1 request`, `2 requests`.
+fn count(n: u64, noun: &str) -> String {
+    plural(usize::try_from(n).unwrap_or(usize::MAX), noun)
 }
 
 /// Writes a number with a comma before every three digits.
@@ -321,11 +330,18 @@ pub(super) fn worst<'f>(findings: impl IntoIterator<Item = &'f Finding>, most: u
 
 /// A part of a finding's text. Everything but the label is untrusted text, which the format escapes.
 #[derive(Debug)]
-pub(super) enum Part<'f> {
+pub(super) enum TextPart<'f> {
     /// Prose after a label, which may be empty.
     Text(&'static str, Cow<'f, str>),
     /// Code that replaces the finding's lines.
     Code(Cow<'f, str>),
+}
+
+impl<'f> TextPart<'f> {
+    /// Returns prose, truncated to the length that a format shows.
+    fn text(label: &'static str, text: &'f str) -> Self {
+        Self::Text(label, untrusted::clipped(text.trim(), PROSE))
+    }
 }
 
 /// Returns the other lines that a finding involves, one text each: `src/a.rs:12: CODE`. They are untrusted text,
@@ -338,32 +354,36 @@ pub(super) fn also(f: &Finding) -> impl Iterator<Item = String> {
 /// none. It is untrusted text, which the format escapes.
 pub(super) fn flow(f: &Finding, arrow: &str) -> Option<String> {
     let steps = f.flow();
-    let named = |s: &FlowStep| format!("line {} {}", s.line, untrusted::clipped(&s.quote, STEP));
     let left_out = steps.len().saturating_sub(STEPS);
-    let mut all: Vec<String> = steps.iter().take(STEPS_BEFORE).map(named).collect();
+    let mut all: Vec<String> = steps.iter().take(STEPS_BEFORE).map(step).collect();
     if left_out > 0 {
         all.push(plural(left_out, "more step"));
     }
-    all.extend(steps.iter().skip(STEPS_BEFORE + left_out).map(named));
+    all.extend(steps.iter().skip(STEPS_BEFORE + left_out).map(step));
     (!all.is_empty()).then(|| all.join(arrow))
 }
 
+/// Returns a step of the path of a value: `line 4 CODE`.
+fn step(s: &FlowStep) -> String {
+    format!("line {} {}", s.line, untrusted::clipped(&s.quote, STEP))
+}
+
 /// The reason why a finding does not count.
-pub(super) struct Aside<'f> {
+pub(super) struct AsideReason<'f> {
     /// Such as `waived by ada` or `deferred by ada until 2026-01-31`. Untrusted text.
     pub(super) label: String,
     pub(super) reason: &'f str,
 }
 
 /// Returns why a finding does not count; `None` if it does.
-pub(super) fn aside(f: &Finding) -> Option<Aside<'_>> {
+pub(super) fn aside(f: &Finding) -> Option<AsideReason<'_>> {
     match (&f.waived, &f.suppressed, &f.disposition) {
-        (Some(w), ..) => Some(Aside { label: format!("waived by {}", w.by()), reason: &w.reason }),
-        (None, Some(s), _) => Some(Aside { label: format!("suppressed ({})", s.by), reason: &s.reason }),
+        (Some(w), ..) => Some(AsideReason { label: format!("waived by {}", w.by()), reason: &w.reason }),
+        (None, Some(s), _) => Some(AsideReason { label: format!("suppressed ({})", s.by), reason: &s.reason }),
         (None, None, Some(d)) if f.is_set_aside() => {
             let until = d.expires.map(|date| format!(" until {date}")).unwrap_or_default();
             let reason = if d.reason.is_empty() { "no reason was given" } else { &d.reason };
-            Some(Aside { label: format!("{} by {}{until}", d.decision.name(), d.owner), reason })
+            Some(AsideReason { label: format!("{} by {}{until}", d.decision.name(), d.owner), reason })
         }
         (None, None, _) => None,
     }
@@ -412,54 +432,59 @@ fn is_same_sentence(a: &str, b: &str) -> bool {
 
 /// Returns the missing requirements that are not findings, as those without a citation. The state of a finding, such as
 /// a rejection, decides whether and where a report shows it.
-pub(super) fn other_missing(review: &Review) -> Vec<&Missing> {
-    let is_finding = |m: &Missing| {
-        let mut of_kind = review.findings.iter().filter(|f| f.category() == Category::MissingRequirement);
-        of_kind.any(|f| is_same_sentence(f.message(), &m.requirement))
-    };
-    review.models.missing.iter().filter(|m| !is_finding(m)).collect()
+pub(super) fn other_missing(review: &Review) -> Vec<&UnmetRequirement> {
+    let findings: Vec<&Finding> =
+        review.findings.iter().filter(|f| f.category() == Category::MissingRequirement).collect();
+    let others = review
+        .models
+        .missing
+        .iter()
+        .filter(|m| !findings.iter().any(|f| is_same_sentence(f.message(), &m.requirement)));
+    others.collect()
 }
 
 /// Returns the parts of a finding's text in order: title, message, the commit unless it is the head, the path of the
 /// data, the other lines, failure, convention, dispute, help, and the replacement.
-pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<Part<'f>> {
-    let text = |label, text: &'f str| Part::Text(label, untrusted::clipped(text.trim(), PROSE));
-    let mut out = vec![text("", f.title())];
+pub(super) fn parts<'f>(f: &'f Finding, review: &Review) -> Vec<TextPart<'f>> {
+    let mut out = vec![TextPart::text("", f.title())];
     if !body(f).trim().is_empty() {
-        out.push(text("", body(f)));
+        out.push(TextPart::text("", body(f)));
     }
-    out.extend(inside(f.commit, review).map(|text| Part::Text("", text.into())));
-    out.extend(flow(f, ARROW).map(|path| Part::Text("Data flow: ", path.into())));
-    out.extend(also(f).map(|place| Part::Text("Also: ", place.into())));
-    out.extend(reproduction(f).map(|text| Part::Text("Reproduced: ", text.into())));
+    out.extend(inside(f.commit, review).map(|text| TextPart::Text("", text.into())));
+    out.extend(flow(f, ARROW).map(|path| TextPart::Text("Data flow: ", path.into())));
+    out.extend(also(f).map(|place| TextPart::Text("Also: ", place.into())));
+    out.extend(reproduction(f).map(|text| TextPart::Text("Reproduced: ", text.into())));
     let labelled = [
         ("Fails when: ", f.failure()),
         ("Convention: ", f.convention()),
         ("Disputed: ", f.disputed.as_deref()),
         ("Help: ", f.suggestion()),
     ];
-    out.extend(labelled.into_iter().filter_map(|(label, part)| Some(text(label, part?))));
+    out.extend(labelled.into_iter().filter_map(|(label, text)| Some(TextPart::text(label, text?))));
     if let (None, Some(code)) = (applicable(f), f.replacement()) {
-        out.push(Part::Code(untrusted::clipped(code.trim(), PROSE)));
+        out.push(TextPart::Code(untrusted::clipped(code.trim(), PROSE)));
     }
     out
 }
 
 /// Returns the parts of a finding's text as plain paragraphs. They are untrusted text, which the format escapes.
 pub(super) fn paragraphs(f: &Finding, review: &Review) -> Vec<String> {
-    let plain = |part| match part {
-        Part::Text(label, text) => format!("{label}{text}"),
-        Part::Code(code) if code.is_empty() => "Delete these lines.".to_owned(),
-        Part::Code(code) => format!("Replace with:\n{code}"),
-    };
-    parts(f, review).into_iter().map(plain).collect()
+    let paragraphs = parts(f, review).into_iter().map(|part| match part {
+        TextPart::Text(label, text) => format!("{label}{text}"),
+        TextPart::Code(code) if code.is_empty() => "Delete these lines.".to_owned(),
+        TextPart::Code(code) => format!("Replace with:\n{code}"),
+    });
+    paragraphs.collect()
 }
 
 /// Returns a position for messages without one: the first changed line, or a file in the coverage.
 pub(super) fn somewhere(review: &Review) -> Option<Location> {
+    if let Some(first) = &review.first_change {
+        return Some(first.clone());
+    }
     let c = &review.coverage;
-    let named = || c.failed.iter().find_map(|(p, _)| p.as_ref()).or_else(|| c.skipped.first().map(|(p, _)| p));
-    review.first_change.clone().or_else(|| Some(Location { file: named()?.clone(), lines: None }))
+    let named = c.failed.iter().find_map(|(p, _)| p.as_ref()).or_else(|| c.skipped.first().map(|(p, _)| p));
+    Some(Location { file: named?.clone(), lines: None })
 }
 
 /// Returns true if a commit of the reviewed range is not its head, whose lines the reader sees.
@@ -548,12 +573,12 @@ mod tests {
     fn usage_is_one_line_that_names_only_what_is_known() {
         let spent =
             Spent { requests: 3, input_tokens: 12_034, cached_tokens: 8_000, output_tokens: 540, ..Spent::default() };
-        let mut u = Usage {
+        let mut u = BackendUsage {
             backend: "local".to_owned(),
             model: "small".to_owned(),
             spent,
             duration: Duration::from_millis(8_200),
-            ..Usage::default()
+            ..BackendUsage::default()
         };
         assert_eq!(self::spent(&u), "local (small): 3 requests, 12,034 tokens in (8,000 cached), 540 out, 8.2 s");
         u.spent = Spent { requests: 1, cost_usd: Some(0.0004), ..Spent::default() };
@@ -570,7 +595,7 @@ mod tests {
             (4, 0, 1, "b: 4 requests, 1 question failed, <1 ms"),
         ] {
             let spent = Spent { requests, ..Spent::default() };
-            let u = Usage { backend: "b".to_owned(), spent, from_cache, failed, ..Usage::default() };
+            let u = BackendUsage { backend: "b".to_owned(), spent, from_cache, failed, ..BackendUsage::default() };
             assert_eq!(self::spent(&u), text);
         }
     }

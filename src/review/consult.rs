@@ -2,7 +2,7 @@
 //! keys and cache as a review.
 
 use super::{World, governing, models, source};
-use crate::ai::run::{Around, Consulted, Job, Question, consult};
+use crate::ai::run::{Consulted, Question, ReviewJob, WorktreeAccess, consult};
 use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::policy::Policy;
@@ -82,14 +82,14 @@ impl Consultation {
     pub fn ask_around<T: Send>(
         &self,
         question: &Question<T>,
-        around: Option<&Around>,
+        around: Option<&WorktreeAccess>,
         world: &World<'_>,
     ) -> Result<Option<Consulted<T>>> {
         if self.backends().is_empty() {
             return Ok(None);
         }
         let deadline = Instant::now() + self.policy.review.timeout;
-        let job = Job {
+        let job = ReviewJob {
             repo: self.repo.as_ref(),
             policy: &self.policy,
             rules: &self.rules,

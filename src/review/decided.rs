@@ -6,14 +6,16 @@
 //! counts too.
 
 use super::governing::at;
-use super::source::{Content, Part, Tip};
+use super::source::{BranchTip, ChangePart, PartContent};
 use super::{Note, Place};
 use crate::diff::code::text_of;
 use crate::diff::{ObjectId, RepoPath};
-use crate::disposition::{Content as Bound, Entries, Entry, MAX_BYTES, Occurrence, Problem, SHARED, Sheet};
+use crate::disposition::{
+    DecidedContent as Bound, DecisionEntries, DecisionEntry, DispositionProblem, MAX_BYTES, Occurrence, SHARED, Sheet,
+};
 use crate::error::{self, Error, Result};
 use crate::finding::{Finding, LineSpan};
-use crate::git::{Node, Reader, Repo, State};
+use crate::git::{PathNode, Reader, Repo, State};
 use crate::request::Authority;
 use jiff::civil::Date;
 use std::collections::HashMap;
@@ -39,20 +41,20 @@ pub(super) struct Bases<'a> {
     /// Further merge bases, for criss-cross merges.
     pub(super) further: Vec<State>,
     /// The target branch of the change.
-    pub(super) tip: Option<&'a Tip>,
+    pub(super) tip: Option<&'a BranchTip>,
     /// The parts of the change.
-    pub(super) parts: &'a [Part],
+    pub(super) parts: &'a [ChangePart],
 }
 
 impl Bases<'_> {
     /// Returns true if the change edits the shared file, and the file can be read in every resulting state.
     fn is_repaired(&self, reader: &mut Reader<'_>) -> bool {
         let before = bytes_at(reader, self.base).ok();
-        let head = |part: &Part| match &part.content {
-            Content::Change(change) => Some(change.head.clone()),
-            Content::Commit(_) | Content::Given(_) => None,
-        };
-        let heads: Vec<State> = self.parts.iter().filter_map(head).collect();
+        let heads = self.parts.iter().filter_map(|part| match &part.content {
+            PartContent::Change(change) => Some(change.head.clone()),
+            PartContent::Commit(_) | PartContent::Given(_) => None,
+        });
+        let heads: Vec<State> = heads.collect();
         !heads.is_empty()
             && heads.iter().all(|head| shared(reader, head).is_ok() && bytes_at(reader, head).ok() != before)
     }
@@ -65,12 +67,18 @@ impl Bases<'_> {
     /// Returns the error about an unreadable shared file in a base. If the change repairs the file, adds a note that
     /// no decision of the base counts, and returns no entries: otherwise such a change could never pass. `name` is
     /// the name of the base.
-    fn unreadable(&self, name: &str, error: Error, reader: &mut Reader<'_>, notes: &mut Vec<Note>) -> Result<Entries> {
+    fn unreadable(
+        &self,
+        name: &str,
+        error: Error,
+        reader: &mut Reader<'_>,
+        notes: &mut Vec<Note>,
+    ) -> Result<DecisionEntries> {
         let error = at(name, error);
         if error.kind == error::Kind::Usage && self.is_repaired(reader) {
             let text = format!("no decision of the base counts, and the change repairs their file: {}", error.message);
             notes.push(Note::general("policy", text));
-            return Ok(Entries::default());
+            return Ok(DecisionEntries::default());
         }
         Err(error.hint(format!("correct or remove {SHARED} in this change, or merge a change that does so first")))
     }
@@ -87,8 +95,8 @@ pub(super) fn load(
     state: Option<&State>,
     place: Option<&Place>,
     notes: &mut Vec<Note>,
-) -> Result<Entries> {
-    let Some(repo) = repo else { return Ok(Entries::default()) };
+) -> Result<DecisionEntries> {
+    let Some(repo) = repo else { return Ok(DecisionEntries::default()) };
     let mut reader = repo.reader();
     if authority == Authority::Base {
         let shared = match bytes_at(&mut reader, bases.base) {
@@ -99,7 +107,7 @@ pub(super) fn load(
             if bytes_at(&mut reader, other)? != shared {
                 let text = format!("{SHARED} differs between the bases of the pushed references and is not used");
                 notes.push(Note::general("policy", text));
-                return Ok(Entries::default());
+                return Ok(DecisionEntries::default());
             }
         }
         let all = match shared.map(|bytes| read(SHARED, &bytes)).transpose() {
@@ -115,19 +123,19 @@ pub(super) fn load(
 
 /// Returns the entries that count in gate mode. An entry without a digest is not bound to content, so it would
 /// dismiss the same finding in every later change.
-fn bound(mut entries: Vec<Entry>) -> Entries {
+fn bound(mut entries: Vec<DecisionEntry>) -> DecisionEntries {
     entries.retain(|entry| entry.digest.is_some());
-    Entries::new(entries)
+    DecisionEntries::new(entries)
 }
 
 /// Keeps only the decisions that the further merge bases and the tip have too.
 fn agreed(
-    mut all: Entries,
+    mut all: DecisionEntries,
     repo: &Repo,
     reader: &mut Reader<'_>,
     bases: &Bases<'_>,
     notes: &mut Vec<Note>,
-) -> Result<Entries> {
+) -> Result<DecisionEntries> {
     let mut versions = Vec::new();
     for further in bases.further.iter().filter(|state| *state != bases.base) {
         let name = further.commit().map_or_else(String::new, |id| format!("the merge base {}", id.short()));
@@ -153,43 +161,47 @@ fn agreed(
 
 /// Merges a person's own decisions with the shared ones. Of two decisions of the same day, the person's own wins, so
 /// that a person can withdraw a shared decision locally.
-pub(crate) fn joined(own: Vec<Entry>, shared: Vec<Entry>) -> Entries {
-    Entries::new(own.into_iter().chain(shared))
+pub(crate) fn joined(own: Vec<DecisionEntry>, shared: Vec<DecisionEntry>) -> DecisionEntries {
+    DecisionEntries::new(own.into_iter().chain(shared))
 }
 
 /// Reads the shared file of a state.
 ///
 /// # Errors
 /// Usage: the file is malformed or too large.
-pub(crate) fn shared(reader: &mut Reader<'_>, state: &State) -> Result<Vec<Entry>> {
+pub(crate) fn shared(reader: &mut Reader<'_>, state: &State) -> Result<Vec<DecisionEntry>> {
     Ok(bytes_at(reader, state)?.map(|bytes| read(SHARED, &bytes)).transpose()?.unwrap_or_default())
 }
 
 fn bytes_at(reader: &mut Reader<'_>, state: &State) -> Result<Option<Vec<u8>>> {
     let path = RepoPath::from(SHARED);
-    let unreadable = |e: Error| match (state, e.kind) {
+    let node = reader.node(state, &path);
+    match node.map_err(|e| unreadable(state, e).hint(format!("ls -ld {SHARED}")))? {
+        PathNode::File => {
+            let bytes = reader.read(state, &path, MAX_BYTES);
+            bytes.map_err(|e| unreadable(state, e).hint(format!("if it is not readable: chmod u+r {SHARED}")))
+        }
+        PathNode::Absent => {
+            let (folder, _) = SHARED.rsplit_once('/').unwrap_or_default();
+            match reader.node(state, &RepoPath::from(folder)).map_err(|e| unreadable(state, e))? {
+                PathNode::Link => Err(unfit(state, folder, "is a symbolic link")),
+                _ => Ok(None),
+            }
+        }
+        PathNode::Link => Err(unfit(state, SHARED, "is a symbolic link")),
+        PathNode::Folder => Err(unfit(state, SHARED, "is a directory")),
+        PathNode::Special => Err(unfit(state, SHARED, "is not a regular file")),
+    }
+}
+
+/// Returns the error about the shared file that cannot be read: a usage error if the file of the worktree is at fault.
+fn unreadable(state: &State, e: Error) -> Error {
+    match (state, e.kind) {
         (State::Worktree, error::Kind::Incomplete) => {
             Error::usage(format!("{SHARED} cannot be read: {}", e.on_one_line()))
         }
         // An object that is missing from the clone makes the review incomplete.
         _ => e,
-    };
-    let node = reader.node(state, &path).map_err(unreadable).map_err(|e| e.hint(format!("ls -ld {SHARED}")))?;
-    match node {
-        Node::File => {
-            let bytes = reader.read(state, &path, MAX_BYTES).map_err(unreadable);
-            bytes.map_err(|e| e.hint(format!("if it is not readable: chmod u+r {SHARED}")))
-        }
-        Node::Absent => {
-            let (folder, _) = SHARED.rsplit_once('/').unwrap_or_default();
-            match reader.node(state, &RepoPath::from(folder)).map_err(unreadable)? {
-                Node::Link => Err(unfit(state, folder, "is a symbolic link")),
-                _ => Ok(None),
-            }
-        }
-        Node::Link => Err(unfit(state, SHARED, "is a symbolic link")),
-        Node::Folder => Err(unfit(state, SHARED, "is a directory")),
-        Node::Special => Err(unfit(state, SHARED, "is not a regular file")),
     }
 }
 
@@ -207,16 +219,16 @@ fn unfit(state: &State, path: &str, what: &str) -> Error {
 }
 
 /// Reads a person's own decisions. A file that git tracks came with a commit, so it does not count.
-pub(crate) fn own(reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<Note>) -> Result<Vec<Entry>> {
+pub(crate) fn own(reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<Note>) -> Result<Vec<DecisionEntry>> {
     stored(OWN, reader, place, notes)
 }
 
 /// Reads the decisions that agents propose. A file that git tracks does not count.
-pub(crate) fn proposed(reader: &mut Reader<'_>, place: &Place) -> Result<Vec<Entry>> {
+pub(crate) fn proposed(reader: &mut Reader<'_>, place: &Place) -> Result<Vec<DecisionEntry>> {
     stored(PROPOSED, reader, place, &mut Vec::new())
 }
 
-fn stored(name: &str, reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<Note>) -> Result<Vec<Entry>> {
+fn stored(name: &str, reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<Note>) -> Result<Vec<DecisionEntry>> {
     let path = place.folder().join(name);
     let shown = format!("{}/{name}", place.history.path);
     let Some(bytes) = own_bytes(&path, &shown)? else { return Ok(Vec::new()) };
@@ -231,28 +243,32 @@ fn stored(name: &str, reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<No
 }
 
 fn own_bytes(path: &Path, shown: &str) -> Result<Option<Vec<u8>>> {
-    let unfit = |why: &str| Error::usage(format!("{shown} {why}"));
     let away = format!("move it away: mv {shown} {shown}.old");
     match std::fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_dir() => return Err(unfit("is a directory").hint(away)),
-        Ok(meta) if meta.is_symlink() => return Err(unfit("is a symbolic link").hint(away)),
-        Ok(meta) if !meta.is_file() => return Err(unfit("is not a regular file").hint(away)),
-        Ok(meta) if meta.len() > MAX_BYTES as u64 => return Err(unfit("is too large").hint(away)),
+        Ok(meta) if meta.is_dir() => return Err(unfit_file(shown, "is a directory").hint(away)),
+        Ok(meta) if meta.is_symlink() => return Err(unfit_file(shown, "is a symbolic link").hint(away)),
+        Ok(meta) if !meta.is_file() => return Err(unfit_file(shown, "is not a regular file").hint(away)),
+        Ok(meta) if meta.len() > MAX_BYTES as u64 => return Err(unfit_file(shown, "is too large").hint(away)),
         Ok(_) => {}
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
-        Err(e) => return Err(unfit("cannot be read").caused_by(&e)),
+        Err(e) => return Err(unfit_file(shown, "cannot be read").caused_by(&e)),
     }
     let mut bytes = Vec::new();
     let file = File::open(path).and_then(|f| f.take(MAX_BYTES as u64).read_to_end(&mut bytes));
-    file.map_err(|e| unfit("cannot be read").caused_by(&e))?;
+    file.map_err(|e| unfit_file(shown, "cannot be read").caused_by(&e))?;
     Ok(Some(bytes))
+}
+
+/// Returns the error about a private file of decisions that cannot be used.
+fn unfit_file(shown: &str, why: &str) -> Error {
+    Error::usage(format!("{shown} {why}"))
 }
 
 /// Parses the entries of a file of decisions.
 ///
 /// # Errors
 /// Usage, with the line of the first problem. No entry of the file counts then.
-pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Vec<Entry>> {
+pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Vec<DecisionEntry>> {
     Ok(sheet(name, bytes)?.entries)
 }
 
@@ -261,36 +277,39 @@ pub(crate) fn read(name: &str, bytes: &[u8]) -> Result<Vec<Entry>> {
 /// # Errors
 /// Same as [`read`].
 pub(crate) fn sheet(name: &str, bytes: &[u8]) -> Result<Sheet> {
-    let fail = |Problem { line, message }: Problem| {
+    let text = std::str::from_utf8(bytes).map_err(|_| malformed(name, "the file is not UTF-8"))?;
+    Sheet::parse(text).map_err(|DispositionProblem { line, message }| {
         let place = line.map_or_else(|| name.to_owned(), |line| format!("{name}:{line}"));
-        Error::usage(format!("{place}: {message}"))
-            .hint("correct the line, or restore the file: no finding is dismissed by a file with an error")
-    };
-    let text = std::str::from_utf8(bytes)
-        .map_err(|_| fail(Problem { line: None, message: "the file is not UTF-8".to_owned() }))?;
-    Sheet::parse(text).map_err(fail)
+        malformed(&place, &message)
+    })
+}
+
+/// Returns the error about a file of decisions that is invalid.
+fn malformed(place: &str, message: &str) -> Error {
+    Error::usage(format!("{place}: {message}"))
+        .hint("correct the line, or restore the file: no finding is dismissed by a file with an error")
 }
 
 /// Returns the reviewed state of each part, with the commit of its findings.
-pub(super) fn states(repo: Option<&Repo>, parts: &[Part]) -> Vec<(Option<ObjectId>, State)> {
-    let state = |part: &Part| match &part.content {
-        Content::Change(change) => Some(change.head.clone()),
-        Content::Commit(id) => repo?.state_of(*id).ok(),
-        Content::Given(_) => None,
-    };
-    parts.iter().filter_map(|part| Some((part.commit, state(part)?))).collect()
+pub(super) fn states(repo: Option<&Repo>, parts: &[ChangePart]) -> Vec<(Option<ObjectId>, State)> {
+    let states = parts.iter().filter_map(|part| match &part.content {
+        PartContent::Change(change) => Some((part.commit, change.head.clone())),
+        PartContent::Commit(id) => Some((part.commit, repo?.state_of(*id).ok()?)),
+        PartContent::Given(_) => None,
+    });
+    states.collect()
 }
 
 /// Marks the findings that a decision dismisses, unless they are marked already. `states`: see [`states`].
 pub(super) fn mark(
-    entries: &Entries,
+    entries: &DecisionEntries,
     findings: &mut [Finding],
     repo: Option<&Repo>,
     states: &[(Option<ObjectId>, State)],
     today: Date,
 ) {
     let Some(repo) = repo.filter(|_| !entries.is_empty()) else { return };
-    let mut texts = Texts { reader: repo.reader(), states, known: HashMap::new() };
+    let mut texts = ReviewedTexts { reader: repo.reader(), states, known: HashMap::new() };
     let mut batch = FindingBatch::default();
     for at in 0..findings.len() {
         let finding = &findings[at];
@@ -327,7 +346,7 @@ impl FindingBatch {
     }
 
     /// Marks the findings of the batch, and empties it.
-    fn mark(&mut self, entries: &Entries, findings: &mut [Finding], today: Date) {
+    fn mark(&mut self, entries: &DecisionEntries, findings: &mut [Finding], today: Date) {
         let contents = self.all.iter().filter_map(|(at, content)| Some((*at, content.as_ref()?)));
         let pairs: Vec<(&Finding, &Bound)> = contents.map(|(at, content)| (&findings[at], content)).collect();
         entries.prepare(&pairs, today);
@@ -339,13 +358,13 @@ impl FindingBatch {
 }
 
 /// The texts of changed files, read once.
-struct Texts<'a> {
+struct ReviewedTexts<'a> {
     reader: Reader<'a>,
     states: &'a [(Option<ObjectId>, State)],
     known: HashMap<(Option<ObjectId>, RepoPath), Option<Vec<u8>>>,
 }
 
-impl Texts<'_> {
+impl ReviewedTexts<'_> {
     /// Returns the content of a finding in the reviewed state: its lines, or the whole file.
     fn content(&mut self, commit: Option<ObjectId>, path: &RepoPath, span: Option<LineSpan>) -> Option<Bound> {
         let Some(span) = span else {
@@ -376,8 +395,7 @@ pub(super) fn is_elsewhere(
     findings.iter().filter(|f| f.replacement().is_some()).any(|f| {
         let commit = f.commit.or(head).filter(|commit| Some(*commit) != checked_out);
         let reviewed = commit.and_then(|commit| repo.state_of(commit).ok());
-        let mut lines = |state: &State| content(&mut reader, state, f);
-        reviewed.is_some_and(|state| lines(&state) != lines(&State::Worktree))
+        reviewed.is_some_and(|state| content(&mut reader, &state, f) != content(&mut reader, &State::Worktree, f))
     })
 }
 

@@ -6,7 +6,7 @@ use super::{Note, SourceKind};
 use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
-use crate::git::names::{self, Place};
+use crate::git::names::{self, NameMeaning};
 use crate::git::{Branch, Fetched, Repo};
 use crate::request::{Checkout, End, Ends, Fetch, Fetching, ReviewRequest};
 use crate::stop::Stop;
@@ -17,7 +17,7 @@ use crate::stop::Stop;
 /// Usage: an end is unknown or not in the clone, or there are no commits between the ends and the request does not
 /// allow that. Incomplete: an end cannot be fetched, or the base is gone and has no substitute.
 pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &Stop) -> Result<Resolved> {
-    let mut search = Search { ends, request, env, stop, repo: Repo::open(&request.dir, env)?, fetched: None };
+    let mut search = EndSearch { ends, request, env, stop, repo: Repo::open(&request.dir, env)?, fetched: None };
     let head = search.head()?;
     let base = search.base()?;
     match base {
@@ -26,7 +26,7 @@ pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &St
     }
     search.complete(head, base)?;
     let branch = search.between(head, base)?;
-    let Search { mut repo, fetched, .. } = search;
+    let EndSearch { mut repo, fetched, .. } = search;
     if let Some(fetched) = &fetched {
         repo = fetched.open()?;
     }
@@ -51,7 +51,7 @@ pub(super) fn resolve(request: &ReviewRequest, ends: &Ends, env: &Env, stop: &St
     Ok(all)
 }
 
-struct Search<'a> {
+struct EndSearch<'a> {
     ends: &'a Ends,
     request: &'a ReviewRequest,
     env: &'a Env,
@@ -60,7 +60,7 @@ struct Search<'a> {
     fetched: Option<Fetched>,
 }
 
-impl Search<'_> {
+impl EndSearch<'_> {
     fn head(&mut self) -> Result<ObjectId> {
         let end = &self.ends.head;
         self.find(end)?.ok_or_else(|| self.missing("the head", end))
@@ -153,12 +153,10 @@ impl Search<'_> {
         let (branch, tag) = (format!("refs/heads/{name}"), format!("refs/tags/{name}"));
         let remote = self.ends.remote.clone();
         // A user who means the local tag can name it in full, which needs no access to the remote.
-        let in_full = |e: Error| match is_tag {
-            true => with_hint_first(e, &format!("name it in full: {flag}refs/tags/{rev}")),
-            false => e,
-        };
-        let Some(fetched) = self.remote().map_err(in_full)? else { return Ok(here) };
-        let there = fetched.also(&branch).map_err(in_full)?;
+        let in_full = is_tag.then(|| format!("name it in full: {flag}refs/tags/{rev}"));
+        let fetched = self.remote().map_err(|e| with_full_name(e, in_full.as_deref()))?;
+        let Some(fetched) = fetched else { return Ok(here) };
+        let there = fetched.also(&branch).map_err(|e| with_full_name(e, in_full.as_deref()))?;
         if is_ambiguous && there.is_none() {
             return Err(names::ambiguous(rev, &places, flag));
         }
@@ -174,7 +172,7 @@ impl Search<'_> {
         };
         match (there, other) {
             (Some(there), Some(other)) if there != other => {
-                let both = [Place { name: branch, id: there }, Place { name: tag, id: other }];
+                let both = [NameMeaning { name: branch, id: there }, NameMeaning { name: tag, id: other }];
                 Err(names::ambiguous(rev, &both, flag))
             }
             (there, other) => Ok(there.or(other)),
@@ -200,24 +198,22 @@ impl Search<'_> {
 
     /// Finds an end in the clone.
     fn here(&self, end: &End) -> Result<Option<ObjectId>> {
-        let found = |found: Result<ObjectId>, typed: bool| match found {
-            Ok(id) => Ok(Some(id)),
-            Err(e) if e.kind == Kind::Usage && !(typed && self.ends.fetching == Fetching::Never) => Ok(None),
-            Err(e) => Err(e),
-        };
         match end {
             End::Id { id, .. } => match ObjectId::from_hex(id).filter(|id| self.repo.has(*id)) {
-                Some(_) => found(self.repo.resolve(id), false),
+                Some(_) => if_present(self.repo.resolve(id)),
                 None => Ok(None),
             },
             End::Short { id, .. } => self.repo.abbreviated(id),
-            End::Branch(name) => found(self.repo.resolve(&format!("refs/remotes/{}/{name}", self.ends.remote)), false),
+            End::Branch(name) => if_present(self.repo.resolve(&format!("refs/remotes/{}/{name}", self.ends.remote))),
             End::Rev(rev) => {
                 let places = self.repo.places(rev)?;
                 if names::is_ambiguous(&places) {
                     return Err(names::ambiguous(rev, &places, self.flag(rev)));
                 }
-                found(self.repo.resolve(rev), true)
+                match self.ends.fetching {
+                    Fetching::Never => self.repo.resolve(rev).map(Some),
+                    _ => if_present(self.repo.resolve(rev)),
+                }
             }
             End::Nothing => Ok(None),
         }
@@ -338,9 +334,26 @@ impl Search<'_> {
     }
 }
 
+/// Returns a commit that was resolved; `None` if the clone does not have it.
+fn if_present(found: Result<ObjectId>) -> Result<Option<ObjectId>> {
+    match found {
+        Ok(id) => Ok(Some(id)),
+        Err(e) if e.kind == Kind::Usage => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
 fn with_hint_first(mut error: Error, hint: &str) -> Error {
     error.hints.insert(0, hint.to_owned());
     error
+}
+
+/// Adds the hint to name a tag in full, if there is one.
+fn with_full_name(error: Error, hint: Option<&str>) -> Error {
+    match hint {
+        Some(hint) => with_hint_first(error, hint),
+        None => error,
+    }
 }
 
 /// Notes the differences between the reviewed state and the checked-out one.

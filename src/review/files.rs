@@ -1,6 +1,6 @@
 //! The file filter of `--files`, and which of its patterns matched.
 
-use super::source::{Content, Part};
+use super::source::{ChangePart, PartContent};
 use crate::diff::{Entry, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Change, Repo, State};
@@ -33,8 +33,8 @@ impl Files {
         top: Option<&Path>,
         rules: &RuleSet,
     ) -> Result<Self> {
-        let below = || dir.canonicalize().ok()?.strip_prefix(top?.canonicalize().ok()?).ok().map(Path::to_owned);
-        let folder = if patterns.is_empty() { PathBuf::new() } else { below().unwrap_or_default() };
+        let top = top.filter(|_| !patterns.is_empty());
+        let folder = top.and_then(|top| below(dir, top)).unwrap_or_default();
         let from_top: Vec<String> = patterns.iter().map(|p| from_top(p, dir, &folder)).collect();
         let globs = Globs::new(&from_top).map_err(|e| Error::usage(rules.masked(&format!("{name}: {e}"))))?;
         Ok(Self { globs, name, patterns: patterns.iter().map(|p| (p.clone(), AtomicBool::new(false))).collect() })
@@ -60,8 +60,7 @@ impl Files {
     ///
     /// # Errors
     /// Usage: such a pattern, with its secrets masked. Incomplete: a tree cannot be read.
-    pub(super) fn refuse_unknown(&self, rules: &RuleSet, repo: Option<&Repo>, parts: &[Part]) -> Result<()> {
-        let open = |unmatched: &Self| unmatched.unmatched().next().is_some();
+    pub(super) fn refuse_unknown(&self, rules: &RuleSet, repo: Option<&Repo>, parts: &[ChangePart]) -> Result<()> {
         if self.is_everything() {
             return Ok(());
         }
@@ -69,7 +68,7 @@ impl Files {
         for part in parts {
             probe.match_change(part);
         }
-        if let Some(repo) = repo.filter(|_| open(&probe)) {
+        if let Some(repo) = repo.filter(|_| probe.unmatched().next().is_some()) {
             probe.match_tracked(repo, parts)?;
         }
         let unknown: Vec<&str> = probe.unmatched().collect();
@@ -90,16 +89,16 @@ impl Files {
     /// Returns the same patterns with the matches reset: a match of a tracked file outside the change must not count
     /// as a match in the change.
     fn probe(&self) -> Self {
-        let fresh = |(pattern, _): &(String, AtomicBool)| (pattern.clone(), AtomicBool::new(false));
-        Self { globs: self.globs.clone(), name: self.name, patterns: self.patterns.iter().map(fresh).collect() }
+        let patterns = self.patterns.iter().map(|(pattern, _)| (pattern.clone(), AtomicBool::new(false)));
+        Self { globs: self.globs.clone(), name: self.name, patterns: patterns.collect() }
     }
 
-    fn match_change(&self, part: &Part) {
+    fn match_change(&self, part: &ChangePart) {
         match &part.content {
-            Content::Change(change) => self.match_entries(change),
-            Content::Given(files) => files.iter().for_each(|file| self.match_entry(&file.entry)),
+            PartContent::Change(change) => self.match_entries(change),
+            PartContent::Given(files) => files.iter().for_each(|file| self.match_entry(&file.entry)),
             // Its tree is read below.
-            Content::Commit(_) => {}
+            PartContent::Commit(_) => {}
         }
     }
 
@@ -114,13 +113,13 @@ impl Files {
     }
 
     /// Matches the patterns against the trees of the change, or against the index if the change has none.
-    fn match_tracked(&self, repo: &Repo, parts: &[Part]) -> Result<()> {
+    fn match_tracked(&self, repo: &Repo, parts: &[ChangePart]) -> Result<()> {
         let mut reader = repo.reader();
         let mut states = Vec::new();
         for part in parts {
             match &part.content {
-                Content::Change(change) => states.extend([change.head.clone(), change.base.clone()]),
-                Content::Commit(id) => {
+                PartContent::Change(change) => states.extend([change.head.clone(), change.base.clone()]),
+                PartContent::Commit(id) => {
                     let change = reader.alone(*id)?;
                     self.match_entries(&change);
                     // The commits inside a branch are searched only for secrets. The trees of the branch are those of
@@ -129,7 +128,7 @@ impl Files {
                         states.extend([change.head, change.base]);
                     }
                 }
-                Content::Given(_) => {}
+                PartContent::Given(_) => {}
             }
         }
         if states.is_empty() {
@@ -160,15 +159,19 @@ impl Files {
 
     /// Returns the unmatched patterns that are plain paths.
     fn literal(&self) -> Vec<RepoPath> {
-        let plain = |p: &&str| !p.contains(['*', '?', '[', '{', '\\', '!']);
-        let path = |p: &str| RepoPath::from(p.trim_start_matches("./").trim_matches('/'));
-        self.unmatched().filter(plain).map(path).collect()
+        let plain = self.unmatched().filter(|p| !p.contains(['*', '?', '[', '{', '\\', '!']));
+        plain.map(|p| RepoPath::from(p.trim_start_matches("./").trim_matches('/'))).collect()
     }
 
     /// Returns the patterns without a match.
     pub(super) fn unmatched(&self) -> impl Iterator<Item = &str> {
         self.patterns.iter().filter(|(_, hit)| !hit.load(Ordering::Relaxed)).map(|(p, _)| p.as_str())
     }
+}
+
+/// Returns the path of a folder relative to the top of the worktree; `None` if it is not below it.
+fn below(dir: &Path, top: &Path) -> Option<PathBuf> {
+    dir.canonicalize().ok()?.strip_prefix(top.canonicalize().ok()?).ok().map(Path::to_owned)
 }
 
 /// Rewrites a pattern that is relative to `folder` as a pattern relative to the top.

@@ -4,17 +4,17 @@ pub(super) mod team;
 mod tip;
 
 use super::scan::Scanned;
-use super::source::{Content, Part, Resolved};
+use super::source::{ChangePart, PartContent, Resolved};
 use super::{Note, PolicyInfo, decided};
 use crate::diff::{FileMode, LineNo, RepoPath};
 use crate::disposition::{self, SHARED};
 use crate::env::Env;
 use crate::error::{Error, Kind, Result};
 use crate::git::{Change, Reader, Repo, State};
-use crate::policy::{self, File, Loaded, Policy, Project, Sources, Weakening};
+use crate::policy::{self, Loaded, Policy, PolicyFile, ProjectFile, Sources, Weakening};
 use crate::request::{Authority, ReviewRequest};
 use crate::rules::{RuleSet, Scope};
-use tip::Tip;
+use tip::TargetTip;
 
 /// The policy of a review, with its team rules.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ pub(super) fn load(
     notes: &mut Vec<Note>,
 ) -> Result<Governing> {
     let (repo, base) = (resolved.repo.as_ref(), &resolved.base);
-    let user = File::user(env)?;
+    let user = PolicyFile::user(env)?;
     let mut state = match (repo, request.authority) {
         (None, _) => None,
         // A bare repository has no worktree.
@@ -51,7 +51,7 @@ pub(super) fn load(
     };
     let mut reader = repo.map(Repo::reader);
     let project = match (&request.config, &state, repo, reader.as_mut()) {
-        (Some(path), ..) => Some(Project::from_flag(path, &request.dir)?),
+        (Some(path), ..) => Some(ProjectFile::from_flag(path, &request.dir)?),
         (None, Some(state), Some(repo), Some(reader)) => project_file(request, state, repo, reader, env)?,
         _ => None,
     };
@@ -67,7 +67,7 @@ pub(super) fn load(
     }
     let mut sources = Sources { user: user.as_ref(), project: project.as_ref(), env, overrides: &request.overrides };
     let tip = match (repo, reader.as_mut()) {
-        (Some(repo), Some(reader)) => Tip::of(request, resolved, repo, reader, &sources)?,
+        (Some(repo), Some(reader)) => TargetTip::of(request, resolved, repo, reader, &sources)?,
         _ => None,
     };
     let before = sources;
@@ -128,7 +128,7 @@ pub(super) fn at(name: &str, mut error: Error) -> Error {
 
 /// Loads the policy of the worktree or of HEAD, without team rules and notes.
 pub(super) fn policy_alone(request: &ReviewRequest, env: &Env, repo: &Repo) -> Result<Policy> {
-    let user = File::user(env)?;
+    let user = PolicyFile::user(env)?;
     let state = match request.authority {
         Authority::Worktree if repo.worktree().is_some() => Some(State::Worktree),
         Authority::Worktree | Authority::Head | Authority::Base => {
@@ -136,7 +136,7 @@ pub(super) fn policy_alone(request: &ReviewRequest, env: &Env, repo: &Repo) -> R
         }
     };
     let project = match (&request.config, &state) {
-        (Some(path), _) => Some(Project::from_flag(path, &request.dir)?),
+        (Some(path), _) => Some(ProjectFile::from_flag(path, &request.dir)?),
         (None, Some(state)) => project_file(request, state, repo, &mut repo.reader(), env)?,
         (None, None) => None,
     };
@@ -150,21 +150,21 @@ fn project_file(
     repo: &Repo,
     reader: &mut Reader<'_>,
     env: &Env,
-) -> Result<Option<Project>> {
+) -> Result<Option<ProjectFile>> {
     if let (State::Worktree, Some(top)) = (state, repo.worktree()) {
-        return Project::in_worktree(top, request.store_of.as_deref().unwrap_or(top), env);
+        return ProjectFile::in_worktree(top, request.store_of.as_deref().unwrap_or(top), env);
     }
     let path = RepoPath::from(policy::FILE_NAME);
     let Some(bytes) = reader.read(state, &path, policy::MAX_BYTES)? else {
         return match reader.mode(state, &path)? {
             // Using no policy instead would be weaker than the intended one.
-            Some(FileMode::Symlink) => Err(Project::linked(policy::FILE_NAME)),
+            Some(FileMode::Symlink) => Err(ProjectFile::linked(policy::FILE_NAME)),
             _ => Ok(None),
         };
     };
     Ok(Some(match (request.authority, state.commit()) {
-        (Authority::Base, Some(base)) => Project::at_base(base, bytes),
-        _ => Project::at_head(bytes, repo.worktree().unwrap_or(repo.git_dir()), env),
+        (Authority::Base, Some(base)) => ProjectFile::at_base(base, bytes),
+        _ => ProjectFile::at_head(bytes, repo.worktree().unwrap_or(repo.git_dir()), env),
     }))
 }
 
@@ -174,7 +174,12 @@ pub(super) const MOST_TOLD: usize = 20;
 const MOST_WORDS: usize = 400;
 
 /// Reports how a change weakens the policy and the team rules once it is merged.
-pub(super) fn weakened(repo: &Repo, parts: &[Part], (rules, authority): (&RuleSet, Authority), out: &mut Scanned) {
+pub(super) fn weakened(
+    repo: &Repo,
+    parts: &[ChangePart],
+    (rules, authority): (&RuleSet, Authority),
+    out: &mut Scanned,
+) {
     let mut reader = repo.reader();
     let path = RepoPath::from(policy::FILE_NAME);
     for part in parts.iter().filter(|p| p.scope == Scope::All) {
@@ -183,16 +188,17 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], (rules, authority): (&RuleSe
         }
         dispositions(part, authority, &mut reader, rules, out);
         let ends = match &part.content {
-            Content::Change(change) if touches(change, policy::FILE_NAME) => {
+            PartContent::Change(change) if touches(change, policy::FILE_NAME) => {
                 Some((change.base.clone(), change.head.clone()))
             }
             // The scan has already reported what cannot be read.
-            Content::Commit(id) => reader.touched(*id, &path).ok().flatten(),
-            Content::Change(_) | Content::Given(_) => None,
+            PartContent::Commit(id) => reader.touched(*id, &path).ok().flatten(),
+            PartContent::Change(_) | PartContent::Given(_) => None,
         };
         let Some((base, head)) = ends else { continue };
-        let mut read = |state: &State| reader.read(state, &path, policy::MAX_BYTES);
-        match (read(&base), read(&head)) {
+        let before = reader.read(&base, &path, policy::MAX_BYTES);
+        let after = reader.read(&head, &path, policy::MAX_BYTES);
+        match (before, after) {
             (Ok(before), Ok(after)) => {
                 if authority == Authority::Base {
                     let told = policy::told(before.as_deref(), after.as_deref());
@@ -203,8 +209,7 @@ pub(super) fn weakened(repo: &Repo, parts: &[Part], (rules, authority): (&RuleSe
                         origin: "policy".to_owned(),
                     }));
                 }
-                let severity = |id: &str| rules.severity(id);
-                let mut all = policy::weakened(before.as_deref(), after.as_deref(), severity);
+                let mut all = policy::weakened(before.as_deref(), after.as_deref(), |id| rules.severity(id));
                 if before.is_none() {
                     // The first policy of a project. In a local review it is the developer's own choice.
                     all = if rules.trusts_the_change() { Vec::new() } else { first_policy(&all) };
@@ -241,15 +246,17 @@ fn first_policy(all: &[Weakening]) -> Vec<Weakening> {
 
 /// Reports what a change to the shared file of dispositions would dismiss once it is merged: one finding for the
 /// file. In a local review it is the developer's own choice.
-fn dispositions(part: &Part, authority: Authority, reader: &mut Reader<'_>, rules: &RuleSet, out: &mut Scanned) {
+fn dispositions(part: &ChangePart, authority: Authority, reader: &mut Reader<'_>, rules: &RuleSet, out: &mut Scanned) {
     if authority == Authority::Worktree {
         return;
     }
     let path = RepoPath::from(SHARED);
     let ends = match &part.content {
-        Content::Change(change) if is_about_dispositions(change) => Some((change.base.clone(), change.head.clone())),
-        Content::Commit(id) => reader.touched(*id, &path).ok().flatten(),
-        Content::Change(_) | Content::Given(_) => None,
+        PartContent::Change(change) if is_about_dispositions(change) => {
+            Some((change.base.clone(), change.head.clone()))
+        }
+        PartContent::Commit(id) => reader.touched(*id, &path).ok().flatten(),
+        PartContent::Change(_) | PartContent::Given(_) => None,
     };
     let Some((base, head)) = ends else { return };
     // A file that cannot be read at the base dismisses nothing. Where that matters, the review has already failed.
@@ -270,14 +277,14 @@ fn dispositions(part: &Part, authority: Authority, reader: &mut Reader<'_>, rule
 /// Returns true if a change touches the shared file of dispositions, a path below a folder of the same name, or an
 /// entry in place of its folder.
 fn is_about_dispositions(change: &Change) -> bool {
-    let is_below =
-        |p: &RepoPath| p.as_bytes().strip_prefix(SHARED.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"));
     let mut paths = change.entries.iter().flat_map(|e| [&e.old, &e.new]).flatten().map(|s| &s.path);
     let folder = SHARED.rsplit_once('/').map_or(SHARED, |(folder, _)| folder);
-    touches(change, SHARED) || touches(change, folder) || paths.any(is_below)
+    touches(change, SHARED)
+        || touches(change, folder)
+        || paths.any(|p| p.as_bytes().strip_prefix(SHARED.as_bytes()).is_some_and(|rest| rest.starts_with(b"/")))
 }
 
 fn touches(change: &Change, file: &str) -> bool {
-    let is_it = |p: &RepoPath| p.as_bytes() == file.as_bytes();
-    change.entries.iter().any(|e| [&e.old, &e.new].into_iter().flatten().any(|s| is_it(&s.path)))
+    let mut sides = change.entries.iter().flat_map(|e| [&e.old, &e.new]).flatten();
+    sides.any(|side| side.path.as_bytes() == file.as_bytes())
 }

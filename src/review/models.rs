@@ -1,18 +1,18 @@
 //! Asks models, and runs the project's tests, while the rules scan the change.
 
 use super::frame::Frames;
-use super::source::{Content, Part};
-use super::{Floor, Found, Note, TestResults, World, governing, testing};
+use super::source::{ChangePart, PartContent};
+use super::{Floor, Note, RuleResults, TestResults, World, governing, testing};
 use crate::ai::anchor::Sealed;
 use crate::ai::debug::Prompts;
-use crate::ai::kept::Kept;
+use crate::ai::kept::ExcludedFile;
 use crate::ai::material::{Group, Shown};
 use crate::ai::prompt::{Brief, Rejection};
 use crate::ai::related::{self, Bare, Related};
-use crate::ai::run::{self, Job};
+use crate::ai::run::{self, ReviewJob};
 use crate::ai::tree::Tree;
 use crate::ai::{Models, context};
-use crate::context::{self as tickets, Item};
+use crate::context::{self as tickets, GatheredItem};
 use crate::diff::{FileChange, ObjectId, RepoPath};
 use crate::error::Result;
 use crate::finding::{self, Finding};
@@ -54,7 +54,7 @@ pub(super) struct Asking<'a> {
 }
 
 /// The results of a model review.
-pub(super) struct Asked {
+pub(super) struct ModelResults {
     pub(super) claims: Sealed,
     /// Findings about instructions to the reviewer in texts other than the change.
     pub(super) beside: Vec<Finding>,
@@ -67,10 +67,10 @@ pub(super) struct Asked {
     /// Worktree files that models saw.
     pub(super) shown: HashMap<RepoPath, ObjectId>,
     /// Tickets and pages that models saw.
-    pub(super) context: Vec<Item>,
+    pub(super) context: Vec<GatheredItem>,
 }
 
-impl Default for Asked {
+impl Default for ModelResults {
     fn default() -> Self {
         Self {
             claims: Sealed::default(),
@@ -115,7 +115,7 @@ impl Asking<'_> {
     }
 
     /// Runs the rules on this thread and asks the models on another one.
-    pub(super) fn beside_the_rules(&self) -> Result<(Found, Option<Asked>)> {
+    pub(super) fn beside_the_rules(&self) -> Result<(RuleResults, Option<ModelResults>)> {
         let prompts = self.request.debug_prompts.as_deref().map(Prompts::open).transpose()?;
         let (tell, told) = oneshot::channel();
         Ok(std::thread::scope(|s| {
@@ -128,7 +128,7 @@ impl Asking<'_> {
             // The receiver is dropped only if the other thread failed, which it reports itself.
             let _ = tell.send(found.findings.clone());
             let asked = asking.join().unwrap_or_else(|_| {
-                let mut asked = Asked { lost: Lost::Everything, ..Asked::default() };
+                let mut asked = ModelResults { lost: Lost::Everything, ..ModelResults::default() };
                 asked.coverage.failed.push((None, "an internal error ended the model review".to_owned()));
                 asked
             });
@@ -146,9 +146,9 @@ impl Asking<'_> {
     /// Returns true if there are changes; does not read commits for that.
     fn has_entries(&self) -> bool {
         self.floor.parts.iter().any(|part| match &part.content {
-            Content::Change(change) => !change.entries.is_empty(),
-            Content::Given(files) => !files.is_empty(),
-            Content::Commit(_) => true,
+            PartContent::Change(change) => !change.entries.is_empty(),
+            PartContent::Given(files) => !files.is_empty(),
+            PartContent::Commit(_) => true,
         })
     }
 
@@ -170,17 +170,10 @@ impl Asking<'_> {
         self.policy().tests.reproduce && !is_gate && !self.world.env.is_ci()
     }
 
-    fn ask(&self, prompts: Option<&Prompts>, told: oneshot::Receiver<Vec<Finding>>) -> Asked {
-        let failed = |text: String| {
-            let mut asked = Asked { lost: Lost::Everything, ..Asked::default() };
-            asked.models.asked = self.backends.to_vec();
-            asked.models.owed = true;
-            asked.coverage.failed.push((None, text));
-            asked
-        };
+    fn ask(&self, prompts: Option<&Prompts>, told: oneshot::Receiver<Vec<Finding>>) -> ModelResults {
         let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
             Ok(runtime) => runtime,
-            Err(e) => return failed(format!("no model was asked: {e}")),
+            Err(e) => return self.failed(format!("no model was asked: {e}")),
         };
         // Blocking: the clients of forges and servers start their own runtimes.
         let given = self.tickets();
@@ -190,13 +183,22 @@ impl Asking<'_> {
         asked
     }
 
+    /// Returns the result if no model can be asked.
+    fn failed(&self, why: String) -> ModelResults {
+        let mut asked = ModelResults { lost: Lost::Everything, ..ModelResults::default() };
+        asked.models.asked = self.backends.to_vec();
+        asked.models.owed = true;
+        asked.coverage.failed.push((None, why));
+        asked
+    }
+
     async fn work(
         &self,
         prompts: Option<&Prompts>,
         told: oneshot::Receiver<Vec<Finding>>,
         given: tickets::Gathered,
-    ) -> Asked {
-        let mut asked = Asked { context: given.items, ..Asked::default() };
+    ) -> ModelResults {
+        let mut asked = ModelResults { context: given.items, ..ModelResults::default() };
         asked.notes.extend(given.notes.into_iter().map(|text| Note::general("context", text)));
         match self.policy().context.required {
             true => asked.coverage.failed.extend(given.failed.into_iter().map(|text| (None, text))),
@@ -218,7 +220,7 @@ impl Asking<'_> {
         asked.coverage.skipped.extend(skipped);
         asked.coverage.failed.extend(failed);
         let scan = &self.floor.scan;
-        let job = Job {
+        let job = ReviewJob {
             repo: scan.repo,
             policy: self.policy(),
             rules: scan.rules,
@@ -286,27 +288,26 @@ impl Asking<'_> {
         };
         let deadline = Instant::now() + TESTS;
         let tests = testing::tests(command, top, self.world.env, deadline, self.stop()).await;
-        let mask = |s: String| String::from_utf8_lossy(&scan.rules.mask(s.as_bytes())).into_owned();
         TestResults {
             outcome: tests.outcome,
-            summary: mask(tests.summary),
-            failing: tests.failing.into_iter().map(mask).collect(),
+            summary: scan.rules.masked(&tests.summary),
+            failing: tests.failing.iter().map(|name| scan.rules.masked(name)).collect(),
             coverage: tests.coverage,
         }
     }
 
     /// Counts how much of the shown files each backend finished.
-    fn account(&self, groups: &[Group], unread: &[RepoPath], outcome: &run::Outcome, asked: &mut Asked) {
-        let too_long = |f: &Shown| !f.cut.is_empty();
+    fn account(&self, groups: &[Group], unread: &[RepoPath], outcome: &run::RunOutcome, asked: &mut ModelResults) {
         let mut lost: Vec<(RepoPath, usize)> = unread.iter().map(|path| (path.clone(), 0)).collect();
         let (mut files_total, mut long) = (unread.len(), HashSet::new());
         for (g, group) in groups.iter().enumerate() {
             for (f, file) in group.files.iter().enumerate() {
                 files_total += 1;
-                if too_long(file) {
+                let is_too_long = !file.cut.is_empty();
+                if is_too_long {
                     long.insert((g, f));
                 }
-                if outcome.unasked || too_long(file) || outcome.missed.contains(&(g, f)) {
+                if outcome.unasked || is_too_long || outcome.missed.contains(&(g, f)) {
                     lost.push((file.path().clone(), file.hunks.len()));
                 }
             }
@@ -326,12 +327,12 @@ impl Asking<'_> {
         let mut reader = self.floor.scan.repo.map(Repo::reader);
         for part in self.floor.parts.iter().filter(|p| p.scope == Scope::All && !p.is_repeat) {
             match (&part.content, reader.as_mut()) {
-                (Content::Change(change), Some(reader)) => self.change(part, change, reader, &mut out),
-                (Content::Commit(id), Some(reader)) => match reader.alone(*id) {
+                (PartContent::Change(change), Some(reader)) => self.change(part, change, reader, &mut out),
+                (PartContent::Commit(id), Some(reader)) => match reader.alone(*id) {
                     Ok(change) => self.change(part, &change, reader, &mut out),
                     Err(e) => out.failed.push((None, format!("commit {}: {e}", id.short()))),
                 },
-                (Content::Given(files), _) => {
+                (PartContent::Given(files), _) => {
                     let mut group = Group {
                         commit: part.commit,
                         tree: None,
@@ -347,13 +348,13 @@ impl Asking<'_> {
                     }
                     out.push(group);
                 }
-                (Content::Change(_) | Content::Commit(_), None) => {}
+                (PartContent::Change(_) | PartContent::Commit(_), None) => {}
             }
         }
         out
     }
 
-    fn change(&self, part: &Part, change: &Change, reader: &mut Reader<'_>, out: &mut Gathered) {
+    fn change(&self, part: &ChangePart, change: &Change, reader: &mut Reader<'_>, out: &mut Gathered) {
         let mut group = Group {
             commit: part.commit,
             tree: Some(change.head.clone()),
@@ -424,11 +425,11 @@ impl Asking<'_> {
     }
 
     /// Builds the context of the prompt, and scans all of it for instructions to the model.
-    fn brief(&self, gathered: &Gathered, asked: &mut Asked) -> Brief {
+    fn brief(&self, gathered: &Gathered, asked: &mut ModelResults) -> Brief {
         let (scan, request) = (&self.floor.scan, self.request);
         let rules = scan.rules;
         let review = &self.policy().review;
-        let files = || gathered.groups.iter().flat_map(|g| &g.files);
+        let paths = gathered.groups.iter().flat_map(|g| &g.files).map(Shown::path);
         let mut brief = Brief {
             depth: review.depth,
             summary: request.brief.summary.as_deref().map(|s| context::summary(s, rules)),
@@ -441,15 +442,14 @@ impl Asking<'_> {
                 .map(|p| Previous { text: context::summary(&p.text, rules), ..p.clone() })
                 .collect(),
             tests: asked.tests.as_ref().map(|t| told(t, rules)),
-            kept: gathered.skipped.iter().map(|(path, why)| Kept::new(path.clone(), *why, rules)).collect(),
+            kept: gathered.skipped.iter().map(|(path, why)| ExcludedFile::new(path.clone(), *why, rules)).collect(),
             ..Brief::default()
         };
         if let (Some(repo), Some(state)) = (scan.repo, &self.governing.state)
             && !gathered.groups.is_empty()
         {
             let mut reader = repo.reader();
-            let paths = files().map(Shown::path);
-            let found = context::conventions(&mut reader, state, &review.conventions, paths, rules);
+            let found = context::conventions(&mut reader, state, &review.conventions, paths.clone(), rules);
             asked.notes.extend(found.notes.into_iter().map(|n| Note::general("review", n)));
             brief.conventions = found.documents;
             asked.models.no_conventions = found.missing;
@@ -460,41 +460,44 @@ impl Asking<'_> {
         asked.coverage.failed.extend(found.notes.into_iter().map(|n| (None, n)));
         brief.documents = found.documents;
 
-        let mut look = |what: &str, file: Option<&RepoPath>, text: &str| {
-            rules.scan_beside(what, file, text.as_bytes(), &mut asked.beside);
-        };
+        let beside = &mut asked.beside;
         for entry in self.floor.decisions.rejected_claims(self.floor.today) {
             let Some(path) = entry.path.clone().filter(|_| !entry.line.is_empty()) else { continue };
-            look("the reason of a rejected finding", Some(&RepoPath::from(path.as_str())), &entry.reason);
-            let words = |text: &str| context::summary(text, rules);
-            let (rule, line, reason) = (words(&entry.rule), words(&entry.line), words(&entry.reason));
-            brief.rejections.push(Rejection { path, rule, line, reason });
+            let file = RepoPath::from(path.as_str());
+            rules.scan_beside("the reason of a rejected finding", Some(&file), entry.reason.as_bytes(), beside);
+            brief.rejections.push(Rejection {
+                path,
+                rule: context::summary(&entry.rule, rules),
+                line: context::summary(&entry.line, rules),
+                reason: context::summary(&entry.reason, rules),
+            });
         }
         for d in brief.conventions.iter().chain(&brief.documents) {
-            look("a document that a model is given", Some(&RepoPath::from(d.name.as_str())), &d.text);
+            let file = RepoPath::from(d.name.as_str());
+            rules.scan_beside("a document that a model is given", Some(&file), d.text.as_bytes(), beside);
         }
         brief.tickets = asked.context.iter().map(super::tickets::document).collect();
         for d in &brief.tickets {
-            look("a ticket that a model is given", None, &d.text);
+            rules.scan_beside("a ticket that a model is given", None, d.text.as_bytes(), beside);
         }
         if let Some(contract) = &request.brief.contract {
             let document = context::contract(contract, rules);
             // Line numbers in the redacted text are not those of the file.
-            look("the contract of the task", None, &document.text);
+            rules.scan_beside("the contract of the task", None, document.text.as_bytes(), beside);
             brief.documents.push(document);
             brief.criteria = context::criteria(contract, rules);
         }
         if let Some(text) = &brief.summary {
-            look("the summary of the change", None, text);
+            rules.scan_beside("the summary of the change", None, text.as_bytes(), beside);
         }
         for text in &brief.areas {
-            look("the review areas", None, text);
+            rules.scan_beside("the review areas", None, text.as_bytes(), beside);
         }
         for message in gathered.groups.iter().flat_map(|g| &g.messages) {
-            look("a commit message", None, message);
+            rules.scan_beside("a commit message", None, message.as_bytes(), beside);
         }
-        for path in files().map(Shown::path) {
-            rules.scan_beside("the name of a file", Some(path), path.as_bytes(), &mut asked.beside);
+        for path in paths {
+            rules.scan_beside("the name of a file", Some(path), path.as_bytes(), beside);
         }
         brief
     }

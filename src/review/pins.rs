@@ -1,7 +1,7 @@
 //! Finds commits of GitHub Actions on this machine: in the workflows of the base, and in clones of the actions. Uses
 //! no network, and trusts nothing from the change itself.
 
-use super::source::{Content, Part};
+use super::source::{ChangePart, PartContent};
 use crate::diff::{FileMode, RepoPath};
 use crate::git::{Reader, Repo, State};
 use crate::rules::{Pins, can_use_actions, unpinned};
@@ -18,7 +18,7 @@ const FOLDERS: [&str; 2] = [".github/workflows", ".github/actions"];
 const AT_TOP: [&str; 2] = ["action.yml", "action.yaml"];
 
 /// Returns the known commits of the actions that changed workflows use by a tag or branch.
-pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[Part]) -> Pins {
+pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[ChangePart]) -> Pins {
     let mut pins = Pins::default();
     let Some(repo) = repo else { return pins };
     let mut reader = repo.reader();
@@ -43,11 +43,11 @@ pub(super) fn known(repo: Option<&Repo>, base: &State, parts: &[Part]) -> Pins {
 }
 
 /// Returns the actions and versions that changed workflows use.
-fn wanted(reader: &mut Reader<'_>, parts: &[Part]) -> BTreeSet<(String, String)> {
+fn wanted(reader: &mut Reader<'_>, parts: &[ChangePart]) -> BTreeSet<(String, String)> {
     let mut out = BTreeSet::new();
     let changes = parts.iter().filter_map(|part| match &part.content {
-        Content::Change(change) => Some(change),
-        Content::Commit(_) | Content::Given(_) => None,
+        PartContent::Change(change) => Some(change),
+        PartContent::Commit(_) | PartContent::Given(_) => None,
     });
     let files = changes.flat_map(|c| c.entries.iter().filter_map(|e| Some((&c.head, &e.new.as_ref()?.path))));
     for (head, path) in files.filter(|(_, path)| can_use_actions(path)).take(MAX_FILES) {

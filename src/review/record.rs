@@ -1,6 +1,6 @@
 //! The reviewed change as text, for the store, with its secrets masked.
 
-use super::source::Part;
+use super::source::ChangePart;
 use crate::ai::redact::is_sensitive;
 use crate::diff::{
     BinaryChange, Body, Entry, FileChange, Hunk, LineKind, LineNo, ObjectId, RepoPath, Side, TextChange, patch, unified,
@@ -44,7 +44,7 @@ impl Record {
     }
 
     /// Sorts the pieces of all threads in the order of the change.
-    pub(super) fn of(mut pieces: Vec<Piece>) -> Self {
+    pub(super) fn of(mut pieces: Vec<RecordPiece>) -> Self {
         pieces.sort_by_key(|p| p.order);
         let mut out = Self::default();
         let mut commit = None;
@@ -62,12 +62,11 @@ impl Record {
 
 /// Splits the text at its `commit` lines. No line of a hunk starts like that.
 fn parts(text: &[u8]) -> Vec<(Option<ObjectId>, &[u8])> {
-    let commit = |line: &[u8]| ObjectId::from_hex(std::str::from_utf8(line.strip_prefix(b"commit ")?).ok()?);
     let mut out: Vec<(Option<ObjectId>, Range<usize>)> = vec![(None, 0..0)];
     let mut at = 0;
     for line in text.split_inclusive(|b| *b == b'\n') {
         let end = at + line.len();
-        match commit(line.strip_suffix(b"\n").unwrap_or(line)) {
+        match commit_of(line.strip_suffix(b"\n").unwrap_or(line)) {
             Some(id) => out.push((Some(id), end..end)),
             None => {
                 if let Some(last) = out.last_mut() {
@@ -78,6 +77,11 @@ fn parts(text: &[u8]) -> Vec<(Option<ObjectId>, &[u8])> {
         at = end;
     }
     out.into_iter().filter(|(_, r)| !r.is_empty()).map(|(c, r)| (c, &text[r])).collect()
+}
+
+/// Returns the commit that a line starts the changes of.
+fn commit_of(line: &[u8]) -> Option<ObjectId> {
+    ObjectId::from_hex(std::str::from_utf8(line.strip_prefix(b"commit ")?).ok()?)
 }
 
 /// The line numbers of a changed file whose text is not in the record.
@@ -103,27 +107,29 @@ pub struct Run {
 impl Numbers {
     fn of(entry: &Entry, text: &TextChange) -> Option<Self> {
         let new = entry.new.as_ref()?.path.clone();
-        let hunk = |hunk: &Hunk| {
-            let mut runs: Vec<Run> = Vec::new();
-            let mut behind = hunk.old.start.saturating_sub(1);
-            for line in text.lines(hunk) {
-                if let Some(old) = line.old {
-                    behind = old.get();
-                }
-                let Some(new) = line.new.map(LineNo::get) else { continue };
-                let is_added = line.kind == LineKind::Added;
-                match runs.last_mut() {
-                    Some(run) if run.is_added == is_added && run.new + run.count == new && run.follows(behind) => {
-                        run.count += 1;
-                    }
-                    _ => runs.push(Run { new, count: 1, old: behind, is_added }),
-                }
-            }
-            runs
-        };
-        let hunks = text.hunks.iter().map(hunk).collect();
+        let hunks = text.hunks.iter().map(|hunk| runs(text, hunk)).collect();
         Some(Self { old: entry.old.as_ref().map(|s| s.path.clone()), new, hunks })
     }
+}
+
+/// Returns the lines of the new side of a hunk as runs.
+fn runs(text: &TextChange, hunk: &Hunk) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    let mut behind = hunk.old.start.saturating_sub(1);
+    for line in text.lines(hunk) {
+        if let Some(old) = line.old {
+            behind = old.get();
+        }
+        let Some(new) = line.new.map(LineNo::get) else { continue };
+        let is_added = line.kind == LineKind::Added;
+        match runs.last_mut() {
+            Some(run) if run.is_added == is_added && run.new + run.count == new && run.follows(behind) => {
+                run.count += 1;
+            }
+            _ => runs.push(Run { new, count: 1, old: behind, is_added }),
+        }
+    }
+    runs
 }
 
 impl Run {
@@ -135,7 +141,7 @@ impl Run {
 
 /// The part of a record for one file.
 #[derive(Debug)]
-pub(super) struct Piece {
+pub(super) struct RecordPiece {
     /// Index of the part of the change and of the entry in it.
     order: (usize, usize),
     commit: Option<String>,
@@ -161,8 +167,12 @@ impl Recorder {
 
     /// Returns an entry with masked paths.
     fn entry(&self, entry: &Entry) -> Entry {
-        let side = |side: &Side| Side { path: self.name(&side.path), ..side.clone() };
-        Entry { kind: entry.kind, old: entry.old.as_ref().map(side), new: entry.new.as_ref().map(side) }
+        let [old, new] = [&entry.old, &entry.new].map(|side| side.as_ref().map(|side| self.side(side)));
+        Entry { kind: entry.kind, old, new }
+    }
+
+    fn side(&self, side: &Side) -> Side {
+        Side { path: self.name(&side.path), ..side.clone() }
     }
 
     fn name(&self, path: &RepoPath) -> RepoPath {
@@ -172,23 +182,15 @@ impl Recorder {
     /// Writes the record of a file's change; `None` if it does not belong to the net change.
     pub(super) fn piece(
         &self,
-        part: &Part,
+        part: &ChangePart,
         order: (usize, usize),
         file: &FileChange,
         rules: &RuleSet,
-    ) -> Option<Piece> {
+    ) -> Option<RecordPiece> {
         if part.scope != Scope::All {
             return None;
         }
         let commit = part.commit.map(|id| id.to_string());
-        let kept = |body: Body| FileChange { entry: self.entry(&file.entry), body };
-        let name = || Some(self.name(file.path()).to_wire());
-        let without_lines = |left_out| {
-            let mut text = Vec::new();
-            unified::write_head(&kept(Body::Same), &mut text);
-            let numbers = file.text().filter(|_| commit.is_none()).and_then(|t| Numbers::of(&file.entry, t));
-            Piece { order, commit: commit.clone(), text, left_out, numbers }
-        };
         let Body::Text(lines) = &file.body else {
             let mut text = Vec::new();
             let body = match &file.body {
@@ -196,20 +198,34 @@ impl Recorder {
                 Body::Binary(_) => Body::Binary(BinaryChange::default()),
                 other => other.clone(),
             };
-            unified::write(&kept(body), &mut text);
-            return Some(Piece { order, commit, text, left_out: None, numbers: None });
+            unified::write(&self.kept(file, body), &mut text);
+            return Some(RecordPiece { order, commit, text, left_out: None, numbers: None });
         };
         let paths = [&file.entry.old, &file.entry.new];
         if paths.into_iter().flatten().any(|side| is_sensitive(&side.path)) {
-            return Some(without_lines(name()));
+            return Some(self.without_lines(order, commit, file));
         }
         let size: usize = lines.hunks.iter().map(|h| h.old.size() + h.new.size()).sum();
         if size > MOST_OF_A_FILE || self.bytes.fetch_add(size, Ordering::Relaxed) + size > MOST {
-            return Some(without_lines(name()));
+            return Some(self.without_lines(order, commit, file));
         }
         let masked = lines.masked(&|text| rules.hidden(text));
         let mut text = Vec::new();
-        unified::write(&kept(Body::Text(masked)), &mut text);
-        Some(Piece { order, commit, text, left_out: None, numbers: None })
+        unified::write(&self.kept(file, Body::Text(masked)), &mut text);
+        Some(RecordPiece { order, commit, text, left_out: None, numbers: None })
+    }
+
+    /// Returns a file's change with masked paths and this content.
+    fn kept(&self, file: &FileChange, body: Body) -> FileChange {
+        FileChange { entry: self.entry(&file.entry), body }
+    }
+
+    /// Writes the record of a file's change without its lines.
+    fn without_lines(&self, order: (usize, usize), commit: Option<String>, file: &FileChange) -> RecordPiece {
+        let mut text = Vec::new();
+        unified::write_head(&self.kept(file, Body::Same), &mut text);
+        let numbers = file.text().filter(|_| commit.is_none()).and_then(|t| Numbers::of(&file.entry, t));
+        let left_out = Some(self.name(file.path()).to_wire());
+        RecordPiece { order, commit, text, left_out, numbers }
     }
 }

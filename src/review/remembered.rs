@@ -3,7 +3,7 @@
 //! Not used in gate mode or in CI: a cache that a job restores would decide what passes the gate.
 
 use crate::ai::ask::Nonce;
-use crate::ai::cache::{Cache, Kept, Key};
+use crate::ai::cache::{Cache, KeptReply, ReplyKey};
 use crate::disposition::{self, Memory};
 use crate::env::Env;
 use jiff::Timestamp;
@@ -19,12 +19,16 @@ pub(crate) fn recall(env: &Env, top: Option<&Path>, now: Timestamp) {
     }
     let today = now.as_second().div_euclid(DAY);
     let kept = Cache::open(env, top).and_then(|cache| cache.get(&key(), &nonce()));
-    let mut random = [0; 32];
     let memory = kept.and_then(|kept| Memory::parse(&kept.text, today));
-    let begun = || getrandom::fill(&mut random).is_ok().then(|| Memory::new(random, today));
-    if let Some(memory) = memory.or_else(begun) {
+    if let Some(memory) = memory.or_else(|| begin(today)) {
         disposition::remember(memory);
     }
+}
+
+/// Returns an empty memory with a random key; `None` if the system has no random numbers.
+fn begin(today: i64) -> Option<Memory> {
+    let mut random = [0; 32];
+    getrandom::fill(&mut random).is_ok().then(|| Memory::new(random, today))
 }
 
 /// Forgets the hashes that this process has, before a review in gate mode: a server of agents can have recalled them.
@@ -36,13 +40,13 @@ pub(crate) fn forget() {
 pub(crate) fn save(env: &Env, top: Option<&Path>) {
     let Some(text) = disposition::memory_text() else { return };
     if let Some(cache) = Cache::open(env, top) {
-        let kept = Kept { text, read: Vec::new(), lookups: Vec::new(), tree: None, model: String::new() };
+        let kept = KeptReply { text, read: Vec::new(), lookups: Vec::new(), tree: None, model: String::new() };
         cache.put(&key(), &nonce(), &kept);
     }
 }
 
-fn key() -> Key {
-    Key::of_parts(&["hashes of decisions 1"])
+fn key() -> ReplyKey {
+    ReplyKey::of_parts(&["hashes of decisions 1"])
 }
 
 /// Returns the nonce that the cache format requires; the entry itself needs none.

@@ -4,10 +4,10 @@
 use super::files::Files;
 use super::frame::Frames;
 use super::governing::MOST_TOLD;
-use super::record::{Piece, Recorder};
-use super::source::{Content, Part};
+use super::record::{RecordPiece, Recorder};
+use super::source::{ChangePart, PartContent};
 use super::{Note, Stat};
-use crate::diff::{self, BinaryChange, Body, Entry, FileChange, FileMode, ObjectId, RepoPath, Side, TextChange};
+use crate::diff::{self, BinaryChange, Body, Entry, FileChange, FileMode, ObjectId, RepoPath, TextChange};
 use crate::error::{Kind, Result};
 use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Finding, LineSpan, Location};
@@ -37,7 +37,7 @@ const MOST_LINKED: usize = 200_000;
 
 /// Inputs of a scan.
 #[derive(Clone, Copy)]
-pub(super) struct Scan<'a> {
+pub(super) struct RuleScan<'a> {
     pub(super) repo: Option<&'a Repo>,
     pub(super) rules: &'a RuleSet,
     pub(super) authority: Authority,
@@ -65,7 +65,7 @@ pub(super) struct Scanned {
     pub(super) seen: Vec<(RepoPath, ObjectId)>,
     /// First changed line. A file with added lines is preferred.
     pub(super) first: Option<Location>,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<RecordPiece>,
     pub(super) stat: Stat,
 }
 
@@ -78,60 +78,38 @@ enum Unit {
     Part(usize),
 }
 
-impl Scan<'_> {
+impl RuleScan<'_> {
     /// Scans every part.
-    pub(super) fn run(&self, parts: &[Part]) -> Scanned {
+    pub(super) fn run(&self, parts: &[ChangePart]) -> Scanned {
         let units: Vec<Unit> = parts
             .iter()
             .enumerate()
             .flat_map(|(part, p)| {
                 let n = match &p.content {
-                    Content::Change(c) => c.entries.len(),
-                    Content::Given(files) => files.len(),
-                    Content::Commit(_) => 0,
+                    PartContent::Change(c) => c.entries.len(),
+                    PartContent::Given(files) => files.len(),
+                    PartContent::Commit(_) => 0,
                 };
-                let whole = matches!(p.content, Content::Commit(_)).then_some(Unit::Part(part));
+                let whole = matches!(p.content, PartContent::Commit(_)).then_some(Unit::Part(part));
                 (0..n).map(move |entry| Unit::File { part, entry }).chain(whole)
             })
             .collect();
         let next = AtomicUsize::new(0);
-        let work = || {
-            let mut out = Scanned::default();
-            let mut reader = self.repo.map(Repo::reader);
-            loop {
-                let i = next.fetch_add(1, Ordering::Relaxed);
-                let Some(unit) = units.get(i) else { return out };
-                if self.stop.signal().is_some() {
-                    out.coverage.failed.push((self.path(parts, *unit), "the review was stopped".to_owned()));
-                    continue;
-                }
-                // A panic in one file must not count as its review, and must not stop the review of
-                // other files.
-                let unwind = std::panic::AssertUnwindSafe(|| self.unit(parts, *unit, reader.as_mut(), &mut out));
-                if std::panic::catch_unwind(unwind).is_err() {
-                    out.coverage.failed.push((self.path(parts, *unit), "an internal error".to_owned()));
-                    reader = self.repo.map(Repo::reader);
-                }
-                let Scanned { findings, counted, floor, .. } = &mut out;
-                floor.settle(findings, 0, |f| counted.push(self.count(f, parts)));
-                self.progress.files(i + 1, units.len());
-            }
-        };
         let threads = match units.len() {
             n if n < SMALL => 1,
-            n => {
-                let cores = || std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
-                self.jobs.map_or_else(cores, |j| j as usize).min(n / (SMALL / 2))
-            }
+            n => self.jobs.map_or_else(default_threads, |j| j as usize).min(n / (SMALL / 2)),
         };
         let mut all = if threads == 1 {
-            work()
+            self.work(parts, &units, &next)
         } else {
             std::thread::scope(|s| {
-                let spawn = |_| std::thread::Builder::new().stack_size(SCAN_STACK).spawn_scoped(s, work);
                 // If the system cannot start more threads, the existing threads do the work.
-                let others: Vec<_> = (1..threads).map_while(|n| spawn(n).ok()).collect();
-                let mut all = work();
+                let others = (1..threads).map_while(|_| {
+                    let thread = std::thread::Builder::new().stack_size(SCAN_STACK);
+                    thread.spawn_scoped(s, || self.work(parts, &units, &next)).ok()
+                });
+                let others: Vec<_> = others.collect();
+                let mut all = self.work(parts, &units, &next);
                 for o in others {
                     match o.join() {
                         Ok(part) => all.merge(part),
@@ -150,34 +128,58 @@ impl Scan<'_> {
         all
     }
 
-    /// Returns the path of a unit that is a file.
-    fn path(&self, parts: &[Part], unit: Unit) -> Option<RepoPath> {
-        let Unit::File { part, entry } = unit else { return None };
-        match &parts[part].content {
-            Content::Change(change) => change.entries.get(entry).map(|e| e.path().clone()),
-            Content::Given(files) => files.get(entry).map(|f| f.path().clone()),
-            Content::Commit(_) => None,
+    /// Scans units until none is left. `next` is the index of the next unit, which all threads share.
+    fn work(&self, parts: &[ChangePart], units: &[Unit], next: &AtomicUsize) -> Scanned {
+        let mut out = Scanned::default();
+        let mut reader = self.repo.map(Repo::reader);
+        loop {
+            let i = next.fetch_add(1, Ordering::Relaxed);
+            let Some(unit) = units.get(i) else { return out };
+            if self.stop.signal().is_some() {
+                out.coverage.failed.push((self.path(parts, *unit), "the review was stopped".to_owned()));
+                continue;
+            }
+            // A panic in one file must not count as its review, and must not stop the review of
+            // other files.
+            let unwind = std::panic::AssertUnwindSafe(|| self.unit(parts, *unit, reader.as_mut(), &mut out));
+            if std::panic::catch_unwind(unwind).is_err() {
+                out.coverage.failed.push((self.path(parts, *unit), "an internal error".to_owned()));
+                reader = self.repo.map(Repo::reader);
+            }
+            let Scanned { findings, counted, floor, .. } = &mut out;
+            floor.settle(findings, 0, |f| counted.push(self.count(f, parts)));
+            self.progress.files(i + 1, units.len());
         }
     }
 
-    fn unit(&self, parts: &[Part], unit: Unit, reader: Option<&mut Reader<'_>>, out: &mut Scanned) {
+    /// Returns the path of a unit that is a file.
+    fn path(&self, parts: &[ChangePart], unit: Unit) -> Option<RepoPath> {
+        let Unit::File { part, entry } = unit else { return None };
+        match &parts[part].content {
+            PartContent::Change(change) => change.entries.get(entry).map(|e| e.path().clone()),
+            PartContent::Given(files) => files.get(entry).map(|f| f.path().clone()),
+            PartContent::Commit(_) => None,
+        }
+    }
+
+    fn unit(&self, parts: &[ChangePart], unit: Unit, reader: Option<&mut Reader<'_>>, out: &mut Scanned) {
         match unit {
             Unit::File { part, entry } => {
                 let p = &parts[part];
                 match (&p.content, reader) {
-                    (Content::Change(change), Some(reader)) if p.is_repeat => {
+                    (PartContent::Change(change), Some(reader)) if p.is_repeat => {
                         let mut again = Scanned::default();
                         self.entry(p, (part, change), entry, reader, &mut again);
                         out.take_repeat(again);
                     }
-                    (Content::Change(change), Some(reader)) => self.entry(p, (part, change), entry, reader, out),
-                    (Content::Given(files), _) => self.file(p, (part, entry), &files[entry], out),
+                    (PartContent::Change(change), Some(reader)) => self.entry(p, (part, change), entry, reader, out),
+                    (PartContent::Given(files), _) => self.file(p, (part, entry), &files[entry], out),
                     _ => {}
                 }
             }
             Unit::Part(part) => {
                 let p = &parts[part];
-                let (Content::Commit(id), Some(reader)) = (&p.content, reader) else { return };
+                let (PartContent::Commit(id), Some(reader)) = (&p.content, reader) else { return };
                 match reader.alone(*id) {
                     Ok(change) => {
                         for entry in 0..change.entries.len() {
@@ -194,7 +196,7 @@ impl Scan<'_> {
     /// `change`: the change of the part with this number.
     fn entry(
         &self,
-        part: &Part,
+        part: &ChangePart,
         (number, change): (usize, &Change),
         index: usize,
         reader: &mut Reader<'_>,
@@ -231,8 +233,8 @@ impl Scan<'_> {
     /// Returns true if every side of an entry is a regular file in the location of a stored review.
     /// A file that is moved there from another location is missing in that location.
     fn is_record(&self, entry: &Entry) -> bool {
-        let is_file = |s: &Side| matches!(s.mode, FileMode::Regular | FileMode::Executable);
-        [&entry.old, &entry.new].into_iter().flatten().all(|s| is_file(s) && self.policy.is_record(&s.path))
+        let mut sides = [&entry.old, &entry.new].into_iter().flatten();
+        sides.all(|s| matches!(s.mode, FileMode::Regular | FileMode::Executable) && self.policy.is_record(&s.path))
     }
 
     /// Reads one entry, as an added file if it becomes visible to rules.
@@ -255,7 +257,7 @@ impl Scan<'_> {
         }
     }
 
-    fn file(&self, part: &Part, order: (usize, usize), file: &FileChange, out: &mut Scanned) {
+    fn file(&self, part: &ChangePart, order: (usize, usize), file: &FileChange, out: &mut Scanned) {
         if !self.selected(file.path()) {
             return;
         }
@@ -271,14 +273,14 @@ impl Scan<'_> {
 
     /// `order`: index of the file in the change. `is_record`: true if its entry in the change is a
     /// stored review. That entry may have another side than `file`.
-    fn scan(&self, part: &Part, order: (usize, usize), file: &FileChange, is_record: bool, out: &mut Scanned) {
+    fn scan(&self, part: &ChangePart, order: (usize, usize), file: &FileChange, is_record: bool, out: &mut Scanned) {
         let scope = if is_record { Scope::Secrets } else { part.scope };
         if !is_record {
             out.pieces.extend(self.recorder.and_then(|r| r.piece(part, order, file, self.rules)));
         }
         let first = out.findings.len();
         // The author of a patch also controls the lines around its changes.
-        let is_part = part.commit.is_some() || matches!(part.content, Content::Given(_));
+        let is_part = part.commit.is_some() || matches!(part.content, PartContent::Given(_));
         let seen = if is_part { Seen::Part } else { Seen::Net };
         let rest = self.rules.scan_above(file, (scope, seen), &out.floor, &mut out.findings);
         let within = part.commit.map_or_else(String::new, |c| format!(" in commit {}", c.short()));
@@ -312,7 +314,9 @@ impl Scan<'_> {
                 f.frame = frames.around(span);
             }
         }
-        if let (Content::Change(Change { head: State::Worktree, .. }), Some(side)) = (&part.content, &file.entry.new) {
+        if let (PartContent::Change(Change { head: State::Worktree, .. }), Some(side)) =
+            (&part.content, &file.entry.new)
+        {
             out.seen.extend(side.id.map(|id| (side.path.clone(), id)));
         }
         if is_record && part.scope == Scope::All {
@@ -359,54 +363,32 @@ impl Scan<'_> {
     }
 
     /// Counts a finding that is not listed.
-    pub(super) fn count(&self, f: &Finding, parts: &[Part]) -> Counted {
+    pub(super) fn count(&self, f: &Finding, parts: &[ChangePart]) -> Counted {
         let is_inside = f.commit.is_some() && parts.iter().any(|p| p.commit == f.commit && p.scope == Scope::Secrets);
         let effect = self.policy.thresholds(f.file()).effect_of(f.severity());
         Counted::of(f).in_commit(f.commit, is_inside).with_effect(effect)
     }
 
-    fn whole(&self, part: &Part, out: &mut Scanned) {
-        if let Content::Change(change) = &part.content {
+    fn whole(&self, part: &ChangePart, out: &mut Scanned) {
+        if let PartContent::Change(change) = &part.content {
             self.whole_change(part, change, out);
         }
     }
 
     /// Runs the rules over the change as a whole. Their reads use a separate reader.
     fn look_at_whole(&self, change: &Change, out: &mut Vec<Finding>) {
-        let reader: RefCell<Option<Reader<'_>>> = RefCell::new(None);
-        let load = |index: usize| {
-            let repo = self.repo?;
-            if self.is_aside(&change.entries[index]) {
-                return None;
-            }
-            reader.borrow_mut().get_or_insert_with(|| repo.reader()).load(change, index).ok()
+        let files = ChangedTree { scan: self, change, reader: RefCell::new(None) };
+        let tree = Tree {
+            load: &|index| files.load(index),
+            exists: &|path| files.exists(path),
+            target: &|path| files.target(path),
+            below: &|folder| files.below(folder),
+            ignores: &|path| self.policy.ignores(path),
         };
-        let exists = |path: &RepoPath| {
-            let Some(repo) = self.repo else { return false };
-            // Only the existence of the file matters, and an error about its size shows that it
-            // exists.
-            match reader.borrow_mut().get_or_insert_with(|| repo.reader()).read(&change.head, path, 0) {
-                Ok(content) => content.is_some(),
-                Err(e) => e.kind == Kind::Usage,
-            }
-        };
-        // The scan of the file itself reports read errors.
-        let target = |path: &RepoPath| {
-            let repo = self.repo?;
-            reader.borrow_mut().get_or_insert_with(|| repo.reader()).target(&change.head, path).ok().flatten()
-        };
-        let below = |folder: &RepoPath| {
-            let Some(repo) = self.repo else { return (Vec::new(), false) };
-            let mut reader = reader.borrow_mut();
-            let reader = reader.get_or_insert_with(|| repo.reader());
-            reader.below(&change.head, folder, MOST_LINKED).unwrap_or_default()
-        };
-        let ignores = |path: &RepoPath| self.policy.ignores(path);
-        let tree = Tree { load: &load, exists: &exists, target: &target, below: &below, ignores: &ignores };
         self.rules.scan_change(change, &tree, out);
     }
 
-    fn whole_change(&self, part: &Part, change: &Change, out: &mut Scanned) {
+    fn whole_change(&self, part: &ChangePart, change: &Change, out: &mut Scanned) {
         out.notes.extend(change.notes.iter().map(|n| Note::general("git", n.clone())));
         if part.scope == Scope::All && self.authority == Authority::Base {
             out.notes.extend(self.conventions(change));
@@ -426,21 +408,18 @@ impl Scan<'_> {
     }
 }
 
-impl Scan<'_> {
+impl RuleScan<'_> {
     /// Returns a note for each changed document that describes the team's conventions to models.
     fn conventions(&self, change: &Change) -> Vec<Note> {
         let names = &self.policy.review.conventions;
-        let is_one = |path: &RepoPath| {
-            let path = path.as_bytes();
-            let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
-            names.iter().any(|n| n.as_bytes() == if n.contains('/') { path } else { name })
-        };
         let sides = change.entries.iter().flat_map(|e| [&e.old, &e.new]).flatten();
-        let paths: BTreeSet<&RepoPath> = sides.map(|s| &s.path).filter(|p| is_one(p)).collect();
+        let paths: BTreeSet<&RepoPath> = sides.map(|s| &s.path).filter(|p| is_named(p, names)).collect();
         let what = "the team's conventions; models read the old version until the merge";
-        let note =
-            |p: &&RepoPath| Note::general("review", format!("{} documents {what}", self.rules.masked(&p.to_wire())));
-        let mut notes: Vec<Note> = paths.iter().take(MOST_TOLD).map(note).collect();
+        let notes = paths
+            .iter()
+            .take(MOST_TOLD)
+            .map(|p| Note::general("review", format!("{} documents {what}", self.rules.masked(&p.to_wire()))));
+        let mut notes: Vec<Note> = notes.collect();
         if paths.len() > MOST_TOLD {
             let text = format!("{} more convention documents change", paths.len() - MOST_TOLD);
             notes.push(Note::general("review", text));
@@ -449,8 +428,64 @@ impl Scan<'_> {
     }
 }
 
+/// Returns the number of threads without a setting.
+fn default_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS)
+}
+
+/// Returns true if a path is in a list of names and paths.
+fn is_named(path: &RepoPath, names: &[String]) -> bool {
+    let path = path.as_bytes();
+    let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
+    names.iter().any(|n| n.as_bytes() == if n.contains('/') { path } else { name })
+}
+
+/// Reads the new side of a change for the rules. The scan of the files themselves reports read errors.
+struct ChangedTree<'a> {
+    scan: &'a RuleScan<'a>,
+    change: &'a Change,
+    /// Opened at the first read.
+    reader: RefCell<Option<Reader<'a>>>,
+}
+
+impl ChangedTree<'_> {
+    /// Reads the entry with an index; `None` if that fails, or if the entry is not reviewed.
+    fn load(&self, index: usize) -> Option<FileChange> {
+        let repo = self.scan.repo?;
+        if self.scan.is_aside(&self.change.entries[index]) {
+            return None;
+        }
+        self.reader.borrow_mut().get_or_insert_with(|| repo.reader()).load(self.change, index).ok()
+    }
+
+    /// Returns true if the new side has a file with a path.
+    fn exists(&self, path: &RepoPath) -> bool {
+        let Some(repo) = self.scan.repo else { return false };
+        // Only the existence of the file matters, and an error about its size shows that it
+        // exists.
+        match self.reader.borrow_mut().get_or_insert_with(|| repo.reader()).read(&self.change.head, path, 0) {
+            Ok(content) => content.is_some(),
+            Err(e) => e.kind == Kind::Usage,
+        }
+    }
+
+    /// Returns the target of the link at a path; `None` without a link.
+    fn target(&self, path: &RepoPath) -> Option<Vec<u8>> {
+        let repo = self.scan.repo?;
+        self.reader.borrow_mut().get_or_insert_with(|| repo.reader()).target(&self.change.head, path).ok().flatten()
+    }
+
+    /// Lists the files below a folder. The second value is true if there are more.
+    fn below(&self, folder: &RepoPath) -> (Vec<RepoPath>, bool) {
+        let Some(repo) = self.scan.repo else { return (Vec::new(), false) };
+        let mut reader = self.reader.borrow_mut();
+        let reader = reader.get_or_insert_with(|| repo.reader());
+        reader.below(&self.change.head, folder, MOST_LINKED).unwrap_or_default()
+    }
+}
+
 impl Scanned {
-    fn skip(&mut self, part: &Part, path: &RepoPath, why: Skip) {
+    fn skip(&mut self, part: &ChangePart, path: &RepoPath, why: Skip) {
         tracing::debug!(path = %Inert::new(path.as_bytes()), ?why, "skipped");
         if part.scope == Scope::All {
             self.coverage.files_total += 1;

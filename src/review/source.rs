@@ -18,13 +18,13 @@ const MAX_INPUT: u64 = 1 << 30;
 pub(super) struct Resolved {
     /// `None` only for patches and files outside a repository.
     pub(super) repo: Option<Repo>,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<ChangePart>,
     pub(super) info: SourceInfo,
     pub(super) notes: Vec<Note>,
     /// The base of the change. In gate mode, its policy applies.
     pub(super) base: State,
     /// The target branch, which may have moved on since the merge base.
-    pub(super) tip: Option<Tip>,
+    pub(super) tip: Option<BranchTip>,
     /// Further bases, if several references are pushed at once.
     pub(super) other_bases: Vec<State>,
     /// Keeps the fetched objects accessible.
@@ -33,7 +33,7 @@ pub(super) struct Resolved {
 
 /// The tip of a branch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Tip {
+pub(super) struct BranchTip {
     pub(super) id: ObjectId,
     /// Display name of the branch.
     pub(super) name: String,
@@ -41,8 +41,8 @@ pub(super) struct Tip {
 
 /// A unit of the review: a comparison, and the scope of its rules.
 #[derive(Debug)]
-pub(super) struct Part {
-    pub(super) content: Content,
+pub(super) struct ChangePart {
+    pub(super) content: PartContent,
     pub(super) scope: Scope,
     /// The commit that findings belong to.
     pub(super) commit: Option<ObjectId>,
@@ -52,18 +52,18 @@ pub(super) struct Part {
 }
 
 /// Returns the bases of the parts that repeat the change.
-pub(super) fn further_bases(parts: &[Part]) -> Vec<State> {
-    let base = |part: &Part| match &part.content {
-        Content::Change(change) if part.is_repeat => Some(change.base.clone()),
-        Content::Change(_) | Content::Commit(_) | Content::Given(_) => None,
-    };
-    parts.iter().filter_map(base).collect()
+pub(super) fn further_bases(parts: &[ChangePart]) -> Vec<State> {
+    let bases = parts.iter().filter_map(|part| match &part.content {
+        PartContent::Change(change) if part.is_repeat => Some(change.base.clone()),
+        PartContent::Change(_) | PartContent::Commit(_) | PartContent::Given(_) => None,
+    });
+    bases.collect()
 }
 
 /// The comparison of a part.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "a review has a handful, and most are the large one")]
-pub(super) enum Content {
+pub(super) enum PartContent {
     /// Two states whose differing paths are known.
     Change(Change),
     /// A commit against its first parent, compared when the part is scanned.
@@ -72,9 +72,9 @@ pub(super) enum Content {
     Given(Vec<FileChange>),
 }
 
-impl Part {
+impl ChangePart {
     fn net(change: Change) -> Self {
-        Self { content: Content::Change(change), scope: Scope::All, commit: None, is_repeat: false }
+        Self { content: PartContent::Change(change), scope: Scope::All, commit: None, is_repeat: false }
     }
 
     fn repeat(change: Change) -> Self {
@@ -159,10 +159,9 @@ fn in_repository(request: &ReviewRequest, repo: Repo) -> Result<Resolved> {
 /// differ from every parent, so a merge that restores an older version of a file adds nothing by itself.
 fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Resolved> {
     let spec = format!("{from}..{to}");
-    let or_head = |s: &str| if s.is_empty() { "HEAD".to_owned() } else { s.to_owned() };
-    let (from, to) = (or_head(from), or_head(to));
-    let commits = repo.range(&from, &to)?;
-    let (base_id, head_id) = (repo.resolve(&from)?, repo.resolve(&to)?);
+    let [from, to] = [from, to].map(|end| if end.is_empty() { "HEAD" } else { end });
+    let commits = repo.range(from, to)?;
+    let (base_id, head_id) = (repo.resolve(from)?, repo.resolve(to)?);
     let (base, head) = (repo.state_of(base_id)?, repo.state_of(head_id)?);
     let count = commits.len();
     let label = format!("{count} commit{} of {spec}", if count == 1 { "" } else { "s" });
@@ -170,13 +169,13 @@ fn range(repo: Repo, from: &str, to: &str, request: &ReviewRequest) -> Result<Re
     let net = if is_judged_as_whole { repo.net(base_id, head_id)? } else { Vec::new() };
     let mut all = Resolved::empty(repo, SourceKind::Commit, label);
     all.set_ends(base, &head);
-    all.parts.extend(commits.into_iter().map(|id| Part {
-        content: Content::Commit(id),
+    all.parts.extend(commits.into_iter().map(|id| ChangePart {
+        content: PartContent::Commit(id),
         scope: Scope::All,
         commit: Some(id),
         is_repeat: false,
     }));
-    all.parts.extend(net.into_iter().map(Part::repeat));
+    all.parts.extend(net.into_iter().map(ChangePart::repeat));
     Ok(all)
 }
 
@@ -231,7 +230,12 @@ fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Inpu
     let base = repo.as_ref().map_or(Ok(State::Empty), head_state)?;
     Ok(Resolved {
         repo,
-        parts: vec![Part { content: Content::Given(files), scope: Scope::All, commit: None, is_repeat: false }],
+        parts: vec![ChangePart {
+            content: PartContent::Given(files),
+            scope: Scope::All,
+            commit: None,
+            is_repeat: false,
+        }],
         info: SourceInfo { kind, label, ..SourceInfo::default() },
         notes: Vec::new(),
         base,
@@ -243,12 +247,15 @@ fn given(request: &ReviewRequest, env: &Env, kind: SourceKind, inputs: Vec<&Inpu
 
 /// Returns a file's path relative to the top of the worktree; outside a worktree, the path as given.
 fn path_in(top: Option<&Path>, dir: &Path, input: &Input, name: &str) -> RepoPath {
-    let inside = || {
-        let (Some(top), Input::File(path)) = (top, input) else { return None };
-        let (top, path) = (top.canonicalize().ok()?, dir.join(path).canonicalize().ok()?);
-        Some(path.strip_prefix(top).ok()?.as_os_str().as_encoded_bytes().to_vec())
-    };
-    inside().filter(|p| !p.is_empty()).map_or_else(|| RepoPath::from(name), RepoPath::new)
+    let inside = path_below(top, dir, input).filter(|p| !p.is_empty());
+    inside.map_or_else(|| RepoPath::from(name), RepoPath::new)
+}
+
+/// Returns a file's path relative to the top of the worktree; `None` if it is not in the worktree.
+fn path_below(top: Option<&Path>, dir: &Path, input: &Input) -> Option<Vec<u8>> {
+    let (Some(top), Input::File(path)) = (top, input) else { return None };
+    let (top, path) = (top.canonicalize().ok()?, dir.join(path).canonicalize().ok()?);
+    Some(path.strip_prefix(top).ok()?.as_os_str().as_encoded_bytes().to_vec())
 }
 
 /// Returns the state at HEAD; the empty state if there is no commit yet.
@@ -310,7 +317,7 @@ impl Resolved {
         };
         let mut all = Self::empty(repo, kind, label);
         all.set_ends(base, &change.head);
-        all.parts.push(Part::net(change));
+        all.parts.push(ChangePart::net(change));
         Ok(all)
     }
 
@@ -327,7 +334,7 @@ impl Resolved {
     fn add_branch(&mut self, b: Branch) {
         if self.parts.is_empty() {
             self.set_ends(b.change.base.clone(), &b.change.head);
-            self.tip = b.tip.map(|id| Tip { id, name: b.base_name.clone() });
+            self.tip = b.tip.map(|id| BranchTip { id, name: b.base_name.clone() });
         } else {
             // The report has fields for only one pair of ends, which would be misleading here.
             self.other_bases.push(b.change.base.clone());
@@ -336,10 +343,10 @@ impl Resolved {
         }
         // A single commit equals the net change.
         let commits = if b.commits.len() > 1 { b.commits } else { Vec::new() };
-        self.parts.push(Part::net(b.change));
-        self.parts.extend(b.further.into_iter().map(Part::repeat));
-        self.parts.extend(commits.into_iter().map(|id| Part {
-            content: Content::Commit(id),
+        self.parts.push(ChangePart::net(b.change));
+        self.parts.extend(b.further.into_iter().map(ChangePart::repeat));
+        self.parts.extend(commits.into_iter().map(|id| ChangePart {
+            content: PartContent::Commit(id),
             scope: Scope::Secrets,
             commit: Some(id),
             is_repeat: false,

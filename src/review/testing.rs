@@ -57,8 +57,8 @@ pub(super) async fn tests(command: &str, top: &Path, env: &Env, deadline: Instan
 
 /// Returns the environment variables of the tests.
 fn environment(env: &Env) -> Vec<(OsString, OsString)> {
-    let known = |name: &&str| Some((OsString::from(name), env.os(name)?.clone()));
-    TOOLCHAIN.iter().chain(PERSONAL).filter_map(known).collect()
+    let names = TOOLCHAIN.iter().chain(PERSONAL);
+    names.filter_map(|name| Some((OsString::from(name), env.os(name)?.clone()))).collect()
 }
 
 /// Combines the parsed output with the end of the command.

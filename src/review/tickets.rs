@@ -1,10 +1,12 @@
 //! Finds the tickets that a change refers to, and reads them if that is allowed.
 
 use super::models::Asking;
-use super::source::Content;
+use super::source::PartContent;
 use crate::ai::material::Document;
-use crate::ci::{self, Event, Kind, System};
-use crate::context::{self, Allowed, Desk, Gathered, Item, Job, Texts, Tracker, projects_of, reference};
+use crate::ci::{self, Event, EventKind, System};
+use crate::context::{
+    self, Allowed, ChangeTexts, GatherJob, Gathered, GatheredItem, Tracker, TrackerDesk, projects_of, reference,
+};
 use crate::diff::ObjectId;
 use crate::git::Repo;
 use crate::policy::ContextPolicy;
@@ -48,7 +50,7 @@ pub(super) fn gather(asking: &Asking<'_>) -> Gathered {
         out.notes.push(format!("tickets were not read: {why}"));
         return out;
     }
-    let mut gathered = context::gather(&Job {
+    let mut gathered = context::gather(&GatherJob {
         policy,
         rules: asking.floor.scan.rules,
         env: world.env,
@@ -65,8 +67,8 @@ pub(super) fn gather(asking: &Asking<'_>) -> Gathered {
 }
 
 /// Returns a ticket as a document for models.
-pub(super) fn document(item: &Item) -> Document {
-    let Item { reference, title, source, text, .. } = item;
+pub(super) fn document(item: &GatheredItem) -> Document {
+    let GatheredItem { reference, title, source, text, .. } = item;
     Document {
         name: reference.clone(),
         text: format!("title: {title}\nsource: {source}\n\n{text}\n"),
@@ -87,7 +89,7 @@ fn tracker(asking: &Asking<'_>) -> Result<Option<Box<dyn Tracker>>, String> {
         return Ok(None);
     }
     let env = asking.world.env;
-    let desk = Desk { policy: &policy.forge, env, top: repo.worktree(), remotes: &remotes };
+    let desk = TrackerDesk { policy: &policy.forge, env, top: repo.worktree(), remotes: &remotes };
     let opened = trackers.open(&desk)?;
     let is_pull = asking.request.brief.naming.is_some();
     Ok(opened.filter(|t| t.home().has_issues && (is_pull || t.has_token())))
@@ -124,7 +126,7 @@ fn off(request: &ReviewRequest, event: Option<Option<Option<&Event>>>) -> Option
         Some(Some(Some(event))) => event,
     };
     // Bitbucket does not run pipelines for pull requests of forks.
-    let is_silent = event.is_fork.is_none() && event.kind == Kind::Request && event.system != System::Bitbucket;
+    let is_silent = event.is_fork.is_none() && event.kind == EventKind::Request && event.system != System::Bitbucket;
     match event.checkout {
         Checkout::Foreign => Some("this job has rights that the author of the change may lack"),
         Checkout::Own if event.is_fork == Some(true) => Some("the change comes from a fork"),
@@ -154,18 +156,18 @@ fn allowed(policy: &ContextPolicy, asking: &Asking<'_>) -> Allowed {
 }
 
 /// Collects the names and texts of a change.
-fn texts(asking: &Asking<'_>, event: Option<&Event>) -> Texts {
+fn texts(asking: &Asking<'_>, event: Option<&Event>) -> ChangeTexts {
     let (request, repo) = (asking.request, asking.floor.scan.repo);
     let mut texts = match (&request.brief.naming, event) {
-        (Some(naming), _) => Texts {
+        (Some(naming), _) => ChangeTexts {
             branch: naming.branch.clone(),
             title: naming.title.clone(),
             description: naming.description.clone(),
             own: Some(naming.number),
-            ..Texts::default()
+            ..ChangeTexts::default()
         },
         (None, Some(event)) => of_event(event),
-        (None, None) => Texts { branch: branch(request, repo).unwrap_or_default(), ..Texts::default() },
+        (None, None) => ChangeTexts { branch: branch(request, repo).unwrap_or_default(), ..ChangeTexts::default() },
     };
     // A summary on the command line is added to the description at the forge.
     if let (Some(summary), None) = (&request.brief.summary, &request.brief.naming) {
@@ -175,35 +177,43 @@ fn texts(asking: &Asking<'_>, event: Option<&Event>) -> Texts {
     texts
 }
 
-fn of_event(event: &Event) -> Texts {
-    let pushed = event.target.clone().filter(|_| event.kind == Kind::Push);
-    Texts {
+fn of_event(event: &Event) -> ChangeTexts {
+    let pushed = event.target.clone().filter(|_| event.kind == EventKind::Push);
+    ChangeTexts {
         branch: event.branch.clone().or(pushed).unwrap_or_default(),
         title: event.title.clone().unwrap_or_default(),
         description: event.description.clone().unwrap_or_default(),
         own: event.number,
-        ..Texts::default()
+        ..ChangeTexts::default()
     }
 }
 
 /// Returns the name of the reviewed branch, on a developer's machine.
 fn branch(request: &ReviewRequest, repo: Option<&Repo>) -> Option<String> {
-    let short = |name: &str| name.strip_prefix("refs/heads/").unwrap_or(name).to_owned();
-    let checked_out = || repo?.checked_out_branch().ok().flatten();
     match &request.source {
-        Source::Branch { head: Some(head), .. } if head != "HEAD" => Some(short(head)),
-        Source::Push(ranges) => ranges.first().map(|r| short(&r.name)),
+        Source::Branch { head: Some(head), .. } if head != "HEAD" => Some(short_name(head)),
+        Source::Push(ranges) => ranges.first().map(|r| short_name(&r.name)),
         Source::Ends(ends) => match &ends.head {
-            End::Branch(name) => Some(short(name)),
-            End::Rev(rev) if rev != "HEAD" => Some(short(rev)),
-            End::Rev(_) => checked_out(),
+            End::Branch(name) => Some(short_name(name)),
+            End::Rev(rev) if rev != "HEAD" => Some(short_name(rev)),
+            End::Rev(_) => checked_out(repo),
             End::Id { .. } | End::Short { .. } | End::Nothing => None,
         },
         Source::Commit { .. } | Source::Patch(_) | Source::Code(_) => None,
         Source::Staged | Source::Unstaged { .. } | Source::Changes { .. } | Source::Branch { .. } | Source::Auto => {
-            checked_out()
+            checked_out(repo)
         }
     }
+}
+
+/// Returns the name of a branch without the prefix of its reference.
+fn short_name(branch: &str) -> String {
+    branch.strip_prefix("refs/heads/").unwrap_or(branch).to_owned()
+}
+
+/// Returns the branch that is checked out.
+fn checked_out(repo: Option<&Repo>) -> Option<String> {
+    repo?.checked_out_branch().ok().flatten()
 }
 
 /// Returns the messages of the reviewed commits, newest first.
@@ -213,12 +223,12 @@ fn messages(asking: &Asking<'_>) -> Vec<String> {
     let mut ids: Vec<ObjectId> = Vec::new();
     for part in asking.floor.parts.iter().filter(|p| !p.is_repeat) {
         match &part.content {
-            Content::Commit(id) => ids.push(*id),
-            Content::Change(change) => match part.commit {
+            PartContent::Commit(id) => ids.push(*id),
+            PartContent::Change(change) => match part.commit {
                 Some(id) => ids.push(id),
                 None => ids.extend(reader.between(&change.base, &change.head).unwrap_or_default()),
             },
-            Content::Given(_) => {}
+            PartContent::Given(_) => {}
         }
     }
     // Parts are in the order of the history.

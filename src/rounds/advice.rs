@@ -39,18 +39,17 @@ pub fn advice(told: &Told<'_>) -> Advice {
     let report = told.report;
     let blocking: Vec<&Finding> = report.findings.iter().filter(|f| f.blocking).collect();
     let mut circling = told.circling(&blocking);
-    let say = |action, text: String| (action, text);
     let (action, text) = match (report.outcome, report.verdict) {
         (Outcome::NothingToReview, _) if told.is_unread() => told.unanswered().unwrap_or_else(Told::unread),
         (Outcome::NothingToReview, _) => told.unanswered().unwrap_or_else(|| {
-            say(
+            (
                 Action::Nothing,
                 "The change is empty, so nothing was reviewed. This is not an approval. Request another review only \
                  after the code has changed."
                     .to_owned(),
             )
         }),
-        (Outcome::Cancelled, _) => say(
+        (Outcome::Cancelled, _) => (
             Action::RetryLater,
             "The review was cancelled before it finished. It has no result. Request another review when it can run \
              to the end."
@@ -132,8 +131,10 @@ impl Told<'_> {
         let next = self.next_round("request a follow-up review");
         let mut text = format!("{names} {verb}. Fix the findings you agree with, then {next}.");
         // An explanation cannot clear a finding of a rule or a critical finding.
-        let is_arguable = |f: &&Finding| f.origin != Origin::Rules.name() && f.severity != Severity::Critical;
-        let (arguable, firm): (Vec<&Finding>, Vec<&Finding>) = blocking.iter().copied().partition(is_arguable);
+        let (arguable, firm): (Vec<&Finding>, Vec<&Finding>) = blocking
+            .iter()
+            .copied()
+            .partition(|f| f.origin != Origin::Rules.name() && f.severity != Severity::Critical);
         if !arguable.is_empty() {
             let ids = self::names(arguable.iter().map(|f| f.id.as_str()));
             text.push_str(&format!(" If you disagree with {ids}, keep the code and explain why in the response."));
@@ -161,11 +162,6 @@ impl Told<'_> {
 
     fn incomplete(&self) -> (Action, String) {
         let failed = &self.report.coverage.failed;
-        let reason = |text: &str| {
-            let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
-            let cut: String = text.chars().take(REASON).collect();
-            if cut.len() < text.len() { format!("{cut}…") } else { cut }
-        };
         // An entry without a file is usually the failure of a backend, which explains more than that of one file.
         let failure = failed.iter().find(|f| f.file.is_none()).or(failed.first());
         if let (true, Some(f)) = (self.retry.retryable, failure) {
@@ -173,13 +169,13 @@ impl Told<'_> {
                 "The review is incomplete: {}. This is not an approval. The cause is temporary and not in the change. \
                  Do not retry immediately: continue with other work and retry later. If it keeps failing, ask the \
                  user.",
-                reason(&f.reason)
+                shortened(&f.reason)
             );
             return (Action::RetryLater, text);
         }
         let first = failed.first().map_or_else(String::new, |f| {
             let file = f.file.as_ref().map_or_else(String::new, |f| format!("{f}: "));
-            format!(" ({file}{})", reason(&f.reason))
+            format!(" ({file}{})", shortened(&f.reason))
         });
         let text = format!(
             "The review is incomplete: part of the change was not reviewed{first}. A retry alone does not help. Show \
@@ -223,9 +219,10 @@ impl Told<'_> {
     /// Returns the next step if nothing blocks in this round and the session still cannot be approved. `complete`
     /// refuses the approval for the same reasons, so the advice must not send an agent there.
     fn unanswered(&self) -> Option<(Action, String)> {
-        let told = |report, since| owed::Told { report, since };
-        let earlier = self.earlier.iter().map(|e| told(&e.review.report, e.review.since.as_ref()));
-        let rounds: Vec<owed::Told<'_>> = earlier.chain([told(self.report, self.since)]).collect();
+        let earlier = self.earlier.iter().map(|e| &e.review);
+        let earlier = earlier.map(|r| owed::Told { report: &r.report, since: r.since.as_ref() });
+        let now = owed::Told { report: self.report, since: self.since };
+        let rounds: Vec<owed::Told<'_>> = earlier.chain([now]).collect();
         let owed = owed::owed(&rounds);
         let (through, unseen): (Vec<Owed<'_>>, Vec<Owed<'_>>) = owed.into_iter().partition(|o| o.now.is_some());
         if owed::is_blind(&rounds) {
@@ -328,11 +325,15 @@ fn is_carried(f: &Finding) -> bool {
 /// Counts the findings above `suggestion` that a fix introduced.
 fn introduced(since: &Since, report: &Report) -> usize {
     let new = since.entries.iter().filter(|e| e.state == State::IntroducedByFix && e.severity != Severity::Suggestion);
-    let counts = |id: &String| {
-        let mut all = report.findings.iter();
-        all.any(|f| f.id == *id && f.counts())
-    };
-    new.filter(|e| e.id.as_ref().is_some_and(counts)).count()
+    let ids = new.filter_map(|e| e.id.as_ref());
+    ids.filter(|id| report.findings.iter().any(|f| f.id == **id && f.counts())).count()
+}
+
+/// Returns a text on one line, truncated.
+fn shortened(text: &str) -> String {
+    let text: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let cut: String = text.chars().take(REASON).collect();
+    if cut.len() < text.len() { format!("{cut}…") } else { cut }
 }
 
 /// Joins names: `F1`, `F1 and F2`, `F1, F2, F3, F4, F5 and 3 more`.

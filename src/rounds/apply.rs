@@ -17,6 +17,7 @@ use crate::rules::RuleSet;
 use crate::untrusted;
 use crate::wire;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -85,7 +86,7 @@ impl Target {
 
 /// The findings to apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum FindingsToApply {
     /// IDs such as `F3`, or prefixes of fingerprints. Each has to apply.
     Named(Vec<String>),
     /// Every finding that counts, has medium or high confidence, is not disputed, and whose replacement applies.
@@ -95,7 +96,7 @@ pub enum Wanted {
 /// New contents of files that are not written yet.
 #[derive(Debug, Default)]
 pub struct Edits {
-    files: Vec<Edit>,
+    files: Vec<FileEdit>,
     /// IDs of the findings whose replacements are in the files.
     pub applied: Vec<String>,
     /// IDs of findings that were left out, with the reason.
@@ -104,7 +105,7 @@ pub struct Edits {
 
 /// One changed or new file.
 #[derive(Debug)]
-struct Edit {
+struct FileEdit {
     path: RepoPath,
     place: PathBuf,
     /// `None` if the file is new.
@@ -165,20 +166,20 @@ struct Patch {
 /// # Errors
 /// Usage: an unknown finding, a finding without a replacement, lines that changed since the review, a file with a
 /// conflict, two findings on the same lines.
-pub fn plan(target: &Target, reviewed: &Reviewed<'_>, wanted: &Wanted) -> Result<Edits> {
+pub fn plan(target: &Target, reviewed: &Reviewed<'_>, wanted: &FindingsToApply) -> Result<Edits> {
     let Reviewed { id: review, findings: recorded, change, .. } = *reviewed;
     let mut out = Edits::default();
     let files = changes(change).unwrap_or_default();
     let all = recall::findings(recorded, b"");
-    if let Wanted::Named(names) = wanted {
+    if let FindingsToApply::Named(names) = wanted {
         names.iter().try_for_each(|name| select(recorded, name, review).map(|_| ()))?;
     }
     let mut patches: BTreeMap<RepoPath, Vec<Patch>> = BTreeMap::new();
     let mut texts: BTreeMap<RepoPath, (PathBuf, Vec<u8>)> = BTreeMap::new();
     for (found, finding) in recorded.iter().zip(&all) {
         let is_wanted = match wanted {
-            Wanted::Named(names) => is_named(recorded, names, found, review)?,
-            Wanted::AllSafe => is_safe(finding),
+            FindingsToApply::Named(names) => is_named(recorded, names, found, review)?,
+            FindingsToApply::AllSafe => is_safe(finding),
         };
         if !is_wanted {
             continue;
@@ -201,7 +202,7 @@ pub fn plan(target: &Target, reviewed: &Reviewed<'_>, wanted: &Wanted) -> Result
         let Some((place, before)) = texts.remove(&path) else { continue };
         out.applied.extend(own.iter().map(|p| p.id.clone()));
         let after = replaced(&before, own);
-        out.files.push(Edit { path, place, before: Some(before), after });
+        out.files.push(FileEdit { path, place, before: Some(before), after });
     }
     Ok(out)
 }
@@ -209,12 +210,12 @@ pub fn plan(target: &Target, reviewed: &Reviewed<'_>, wanted: &Wanted) -> Result
 /// Records that a finding is left out, or fails if it was named.
 fn refuse(
     out: &mut Edits,
-    wanted: &Wanted,
+    wanted: &FindingsToApply,
     (reviewed, found): (&Reviewed<'_>, &wire::Finding),
     Refusal { why, remedy }: Refusal,
 ) -> Result<()> {
     let id = &found.id;
-    if *wanted == Wanted::AllSafe {
+    if *wanted == FindingsToApply::AllSafe {
         out.left_out.push((id.clone(), why));
         return Ok(());
     }
@@ -265,20 +266,20 @@ fn new_file(folder: &Path) -> std::io::Result<tempfile::NamedTempFile> {
 ///
 /// # Errors
 /// The reason why it cannot be merged.
-fn merge(target: &Target, rewrite: Rewrite) -> std::result::Result<Option<Edit>, String> {
+fn merge(target: &Target, rewrite: Rewrite) -> std::result::Result<Option<FileEdit>, String> {
     let Rewrite { path, base, after } = rewrite;
     let shown = path.to_wire();
     let Some(base) = base else {
         let place = free_place(&target.top, &path)?;
         target.refuse_busy(&path, &place, b"")?;
-        return Ok(Some(Edit { path, place, before: None, after }));
+        return Ok(Some(FileEdit { path, place, before: None, after }));
     };
     let place = place(&target.top, &path)?;
     let before = read(&place)?;
     target.refuse_busy(&path, &place, &before)?;
     let after =
         merged(&base, &before, &after).ok_or_else(|| format!("{shown} was edited in the same lines meanwhile"))?;
-    Ok((after != before).then_some(Edit { path, place, before: Some(before), after }))
+    Ok((after != before).then_some(FileEdit { path, place, before: Some(before), after }))
 }
 
 /// Returns the path for a new file: nothing exists there, and no parent folder is a link.
@@ -311,8 +312,10 @@ fn patch(
     files: &[(Option<String>, FileChange)],
     texts: &mut BTreeMap<RepoPath, (PathBuf, Vec<u8>)>,
 ) -> std::result::Result<(RepoPath, Patch), Refusal> {
-    let without = || Refusal { why: "it has no replacement".to_owned(), remedy: Remedy::Fix };
-    let text = finding.replacement().ok_or_else(without)?.to_owned();
+    let text = finding
+        .replacement()
+        .ok_or_else(|| Refusal { why: "it has no replacement".to_owned(), remedy: Remedy::Fix })?;
+    let text = text.to_owned();
     if untrusted::has_active(&text) {
         return Err(Refusal { why: "its replacement has hidden characters".to_owned(), remedy: Remedy::Edit });
     }
@@ -324,7 +327,6 @@ fn patch(
     }
     let (place, bytes) = &texts[path];
     target.refuse_busy(path, place, bytes).map_err(|why| Refusal { why, remedy: Remedy::Settle })?;
-    let changed = || format!("its lines at {}:{} have changed since the review", path.to_wire(), span.first);
     let reviewed = reviewed(files, found, finding).ok_or("its lines are not in the stored change")?;
     let lines: Vec<&[u8]> = lines(bytes).collect();
     let first = span.first.get() as usize - 1;
@@ -333,7 +335,7 @@ fn patch(
             let why = format!("{} is not in UTF-8, and a replacement is written into UTF-8 files only", path.to_wire());
             Refusal { why, remedy: Remedy::Edit }
         } else {
-            changed().into()
+            format!("its lines at {}:{} have changed since the review", path.to_wire(), span.first).into()
         });
     };
     let has_secret = lines[at..at + reviewed.len()].iter().zip(&reviewed).any(|(line, reviewed)| line != reviewed);
@@ -401,17 +403,20 @@ fn is_marker(line: &[u8]) -> bool {
 /// Returns true if an editor has unsaved changes of a file: Emacs has a lock file then, Vim a flag in its swap file.
 fn is_unsaved(place: &Path) -> bool {
     let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else { return false };
-    let beside = |before: &str, after: &str| {
-        let mut file = std::ffi::OsString::from(before);
-        file.push(name);
-        file.push(after);
-        folder.join(file)
-    };
-    let is_locked = std::fs::symlink_metadata(beside(".#", "")).is_ok_and(|m| m.file_type().is_symlink());
+    let lock = folder.join(affixed(".#", name, ""));
+    let is_locked = std::fs::symlink_metadata(lock).is_ok_and(|m| m.file_type().is_symlink());
     let mut head = [0; VIM_DIRTY.0 + 1];
-    let swap = std::fs::File::open(beside(".", ".swp"));
+    let swap = std::fs::File::open(folder.join(affixed(".", name, ".swp")));
     let is_swap = swap.is_ok_and(|mut file| file.read_exact(&mut head).is_ok()) && head.starts_with(b"b0");
     is_locked || is_swap && head[VIM_DIRTY.0] == VIM_DIRTY.1
+}
+
+/// Returns the name of a file with a prefix and a suffix.
+fn affixed(prefix: &str, name: &OsStr, suffix: &str) -> OsString {
+    let mut out = OsString::from(prefix);
+    out.push(name);
+    out.push(suffix);
+    out
 }
 
 /// Returns the lines of a finding from the stored change, with secrets masked.
@@ -421,30 +426,42 @@ pub(super) fn reviewed(
     finding: &Finding,
 ) -> Option<Vec<Vec<u8>>> {
     let (path, span) = finding.file().zip(finding.lines())?;
-    let is_its = |(commit, change): &&(Option<String>, FileChange)| *commit == found.commit && change.path() == path;
-    let text = &files.iter().rev().find(is_its)?.1.text()?.new;
-    let line = |number| text.line(LineNo::new(number)?).map(<[u8]>::to_vec);
-    (span.first.get()..=span.last.get()).map(line).collect()
+    let text = &change_of(files, found, path)?.text()?.new;
+    (span.first.get()..=span.last.get()).map(|number| text.line(LineNo::new(number)?).map(<[u8]>::to_vec)).collect()
+}
+
+/// Returns the last stored change of a file in the commit of a finding.
+pub(super) fn change_of<'f>(
+    files: &'f [(Option<String>, FileChange)],
+    found: &wire::Finding,
+    path: &RepoPath,
+) -> Option<&'f FileChange> {
+    let mut changes = files.iter().rev().filter(|(commit, _)| *commit == found.commit).map(|(_, change)| change);
+    changes.find(|change| change.path() == path)
 }
 
 /// Finds reviewed lines in a file: at their old position, or else at the only other position that has them.
 fn find(lines: &[&[u8]], reviewed: &[Vec<u8>], first: usize) -> Option<usize> {
-    let is_at = |at: usize| {
-        let there = lines.get(at..at + reviewed.len());
-        there.is_some_and(|there| there.iter().zip(reviewed).all(|(line, reviewed)| is_same(line, reviewed)))
-    };
-    if is_at(first) {
+    if is_at(lines, reviewed, first) {
         return Some(first);
     }
-    let mut others = (0..lines.len()).filter(|at| is_at(*at));
+    let mut others = (0..lines.len()).filter(|at| is_at(lines, reviewed, *at));
     others.next().filter(|_| others.next().is_none())
+}
+
+/// Returns true if the reviewed lines are in a file from the line with index `at` on.
+fn is_at(lines: &[&[u8]], reviewed: &[Vec<u8>], at: usize) -> bool {
+    let there = lines.get(at..at + reviewed.len());
+    there.is_some_and(|there| there.iter().zip(reviewed).all(|(line, reviewed)| is_same(line, reviewed)))
 }
 
 /// Returns true if a text contains the reviewed lines anywhere. Ignores white space at both ends of a line.
 pub(super) fn has(text: &[u8], reviewed: &[Vec<u8>]) -> bool {
     let lines: Vec<&[u8]> = text.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
-    let is_there = |there: &[&[u8]]| there.iter().zip(reviewed).all(|(line, one)| is_same(line, one.trim_ascii()));
-    reviewed.is_empty() || lines.windows(reviewed.len()).any(is_there)
+    reviewed.is_empty()
+        || lines
+            .windows(reviewed.len())
+            .any(|there| there.iter().zip(reviewed).all(|(line, one)| is_same(line, one.trim_ascii())))
 }
 
 /// Returns true if a line is the reviewed one, ignoring masked bytes.
@@ -480,7 +497,7 @@ fn replaced(before: &[u8], mut patches: Vec<Patch>) -> Vec<u8> {
 
 /// The state of applied findings in a review by the rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Effect {
+pub struct ApplyEffect {
     /// IDs of applied findings of rules that are gone.
     pub gone: Vec<String>,
     /// IDs of applied findings that the rules still report.
@@ -492,20 +509,19 @@ pub struct Effect {
 }
 
 /// Compares the findings of a review with those of a review of the edited worktree.
-pub fn effect(edits: &Edits, before: &[wire::Finding], after: &Review) -> Effect {
-    let mut out = Effect::default();
-    let is_there = |fingerprint: &str| after.findings.iter().any(|f| f.fingerprint().as_str() == fingerprint);
+pub fn effect(edits: &Edits, before: &[wire::Finding], after: &Review) -> ApplyEffect {
+    let mut out = ApplyEffect::default();
     for f in before.iter().filter(|f| edits.applied.contains(&f.id)) {
         let list = match f.origin.as_str() == Origin::Rules.name() {
             false => &mut out.unchecked,
-            true if is_there(&f.fingerprint) => &mut out.still_there,
+            true if after.findings.iter().any(|a| a.fingerprint().as_str() == f.fingerprint) => &mut out.still_there,
             true => &mut out.gone,
         };
         list.push(f.id.clone());
     }
     let paths: Vec<&RepoPath> = edits.paths().collect();
-    let is_new = |f: &&Finding| before.iter().all(|b| b.fingerprint != f.fingerprint().as_str());
-    for f in after.findings.iter().filter(|f| f.counts()).filter(is_new) {
+    let counting = after.findings.iter().filter(|f| f.counts());
+    for f in counting.filter(|f| before.iter().all(|b| b.fingerprint != f.fingerprint().as_str())) {
         if let Some(path) = f.file().filter(|path| paths.contains(path)) {
             let line = f.lines().map(|l| format!(":{}", l.first)).unwrap_or_default();
             out.new.push(format!("{} at {}{line}", f.rule_id(), path.to_wire()));
@@ -534,8 +550,11 @@ impl Edits {
 
     /// Returns rewrites without merging them, for a patch.
     pub fn unmerged(top: &Path, rewrites: impl IntoIterator<Item = Rewrite>) -> Self {
-        let edit = |r: Rewrite| Edit { place: top.to_owned(), path: r.path, before: r.base, after: r.after };
-        Self { files: rewrites.into_iter().map(edit).collect(), ..Self::default() }
+        let files = rewrites
+            .into_iter()
+            .map(|r| FileEdit { place: top.to_owned(), path: r.path, before: r.base, after: r.after })
+            .collect();
+        Self { files, ..Self::default() }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -551,13 +570,12 @@ impl Edits {
     pub fn patch(&self) -> Vec<u8> {
         let mut out = Vec::new();
         for edit in &self.files {
-            let side = || Some(Side { path: edit.path.clone(), mode: FileMode::Regular, id: None });
             let body = Body::of_file(&edit.path, edit.before.clone(), Some(edit.after.clone()), Attribute::Text);
             let (kind, old) = match edit.before {
-                Some(_) => (ChangeKind::Modified, side()),
+                Some(_) => (ChangeKind::Modified, Some(edit.side())),
                 None => (ChangeKind::Added, None),
             };
-            let entry = diff::Entry { kind, old, new: side() };
+            let entry = diff::Entry { kind, old, new: Some(edit.side()) };
             diff::unified::write(&FileChange { entry, body }, &mut out);
         }
         out
@@ -596,14 +614,9 @@ impl Edits {
     /// Usage: a file changed meanwhile; nothing is written. Incomplete: a file cannot be written; the message lists the
     /// files that were.
     pub fn write(&self) -> Result<()> {
-        let unwritten = |edit: &Edit, e: &std::io::Error, done: &[String]| {
-            let done = if done.is_empty() { "nothing".to_owned() } else { done.join(", ") };
-            let message = format!("{} cannot be written; {done} was written", edit.path.to_wire());
-            Error::incomplete(message).caused_by(e)
-        };
         let mut files = Vec::new();
         for edit in &self.files {
-            files.push((edit, edit.beside().map_err(|e| unwritten(edit, &e, &[]))?));
+            files.push((edit, edit.beside().map_err(|e| edit.unwritten(&[], &e))?));
         }
         for edit in &self.files {
             let is_same = match &edit.before {
@@ -617,14 +630,26 @@ impl Edits {
         }
         let mut done = Vec::new();
         for (edit, file) in files {
-            edit.persist(file).map_err(|e| unwritten(edit, &e, &done))?;
+            edit.persist(file).map_err(|e| edit.unwritten(&done, &e))?;
             done.push(edit.path.to_wire());
         }
         Ok(())
     }
 }
 
-impl Edit {
+impl FileEdit {
+    /// Returns the file as a side of a patch, which has no object IDs.
+    fn side(&self) -> Side {
+        Side { path: self.path.clone(), mode: FileMode::Regular, id: None }
+    }
+
+    /// Returns the error for a file that cannot be written after the files in `done` were.
+    fn unwritten(&self, done: &[String], e: &std::io::Error) -> Error {
+        let done = if done.is_empty() { "nothing".to_owned() } else { done.join(", ") };
+        let message = format!("{} cannot be written; {done} was written", self.path.to_wire());
+        Error::incomplete(message).caused_by(e)
+    }
+
     /// Writes the new content to a temporary file in the same folder, with the permissions of the old one.
     fn beside(&self) -> std::io::Result<tempfile::NamedTempFile> {
         // The folder of a new file may be missing; `persist` creates it.
@@ -664,6 +689,23 @@ mod tests {
         String::from_utf8(replaced(before.as_bytes(), patches)).unwrap()
     }
 
+    /// Returns replacements of the first and the third line.
+    fn both() -> Vec<Patch> {
+        vec![patch(0..1, "1\n2\n3"), patch(2..3, "x")]
+    }
+
+    fn bytes_of(reviewed: &[&str]) -> Vec<Vec<u8>> {
+        reviewed.iter().map(|l| l.as_bytes().to_vec()).collect()
+    }
+
+    fn at(text: &str, reviewed: &[&str], first: usize) -> Option<usize> {
+        find(&lines(text.as_bytes()).collect::<Vec<_>>(), &bytes_of(reviewed), first)
+    }
+
+    fn has(text: &str, reviewed: &[&str]) -> bool {
+        super::has(text.as_bytes(), &bytes_of(reviewed))
+    }
+
     #[test]
     fn lines_end_as_those_that_they_replace() {
         assert_eq!(after("a\nb\nc\n", vec![patch(1..2, "x\ny")]), "a\nx\ny\nc\n");
@@ -685,17 +727,12 @@ mod tests {
 
     #[test]
     fn several_replacements_do_not_move_each_other() {
-        let both = || vec![patch(0..1, "1\n2\n3"), patch(2..3, "x")];
         assert_eq!(after("a\nb\nc\n", both()), "1\n2\n3\nb\nx\n");
         assert_eq!(after("a\nb\nc\n", both().into_iter().rev().collect()), "1\n2\n3\nb\nx\n");
     }
 
     #[test]
     fn lines_are_found_where_they_were_or_in_one_other_place() {
-        let at = |text: &str, reviewed: &[&str], first: usize| {
-            let reviewed: Vec<Vec<u8>> = reviewed.iter().map(|l| l.as_bytes().to_vec()).collect();
-            find(&lines(text.as_bytes()).collect::<Vec<_>>(), &reviewed, first)
-        };
         assert_eq!(at("a\nb\na\n", &["a"], 2), Some(2));
         assert_eq!(at("a\nb\na\n", &["a"], 1), None, "two places");
         assert_eq!(at("x\na\r\nb\n", &["a", "b"], 0), Some(1));
@@ -707,10 +744,6 @@ mod tests {
 
     #[test]
     fn reviewed_lines_are_whole_lines() {
-        let has = |text: &str, reviewed: &[&str]| {
-            let reviewed: Vec<Vec<u8>> = reviewed.iter().map(|l| l.as_bytes().to_vec()).collect();
-            super::has(text.as_bytes(), &reviewed)
-        };
         assert!(has("x\n\ta\r\nb\n", &["  a", "b"]) && has("", &[]) && has("key = 12\n", &["key = **"]));
         for text in ["a = 1 if n else 0\n", "b\na = 1\n", ""] {
             assert!(!has(text, &["a = 1", "b"]) && !has(text, &["a ="]), "{text}");

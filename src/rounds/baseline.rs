@@ -1,7 +1,7 @@
 //! The baseline: deferred entries for the existing findings of the code, so that a gate reports only new ones.
 
 use super::decide::{Digests, changed_file, refuse_past, rewrite};
-use crate::disposition::{DEFERRED_DAYS, Entries, Entry};
+use crate::disposition::{DEFERRED_DAYS, DecisionEntries, DecisionEntry};
 use crate::error::{Error, Result};
 use crate::finding::{Decision, Finding};
 use crate::git::{Repo, State};
@@ -18,25 +18,25 @@ const REASON: &str = "baseline";
 
 /// The result of comparing existing entries with the current findings of the rules.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct BaselineComparison {
     /// Number of entries that match a finding.
     pub holding: usize,
     /// Expired entries, and deferred ones whose finding is gone or whose lines changed.
-    pub stale: Vec<Entry>,
+    pub stale: Vec<DecisionEntry>,
     /// Findings that count and have no entry, as `path:line rule`.
     pub uncovered: Vec<String>,
 }
 
 /// The input of a baseline.
 #[derive(Clone, Debug)]
-pub struct Scope {
+pub struct BaselineScope {
     pub dir: PathBuf,
     pub config: Option<PathBuf>,
     /// Path patterns; empty for the whole tree.
     pub files: Vec<String>,
 }
 
-impl Scope {
+impl BaselineScope {
     /// Runs the rules on the files of the worktree. Uses no backend.
     fn review(&self, repo: &Repo, world: &World<'_>) -> Result<Review> {
         let base = Some(repo.empty_tree().to_string());
@@ -60,7 +60,7 @@ impl Scope {
 ///
 /// # Errors
 /// As a review; usage: the shared file is invalid, or there are too many findings. Incomplete: it cannot be written.
-pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>) -> Result<usize> {
+pub fn create(scope: &BaselineScope, repo: &Repo, until: Option<Date>, world: &World<'_>) -> Result<usize> {
     let day = today(world.now);
     refuse_past(until, day)?;
     let review = scope.review(repo, world)?;
@@ -68,7 +68,7 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
     let expires = until.or_else(|| day.checked_add(jiff::Span::new().days(DEFERRED_DAYS)).ok());
     let mut reader = repo.reader();
     let known = decided::shared(&mut reader, &State::Worktree)?;
-    let shared = Entries::new(known.iter().cloned());
+    let shared = DecisionEntries::new(known.iter().cloned());
     let mut digests = Digests::default();
     let mut open = Vec::new();
     for finding in review.findings.iter().filter(|f| is_open(f)) {
@@ -76,17 +76,16 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
         let content = content.filter(|content| shared.entry(finding, Some(content), day).is_none());
         open.extend(content.map(|content| (finding, content)));
     }
-    let path = |finding: &Finding| finding.file().map(|path| path.to_wire());
-    let contents: Vec<_> = open.iter().map(|(finding, content)| (path(finding), content)).collect();
+    let contents: Vec<_> = open.iter().map(|(finding, content)| (path_of(finding), content)).collect();
     digests.prepare(&contents)?;
     let mut entries = Vec::new();
     for (finding, content) in &open {
-        entries.push(Entry {
+        entries.push(DecisionEntry {
             fingerprint: finding.fingerprint().to_string(),
             rule: finding.rule_id().to_owned(),
-            path: finding.file().map(|path| path.to_wire()),
+            path: path_of(finding),
             line: finding.quote().lines().next().unwrap_or_default().trim().chars().take(200).collect(),
-            digest: Some(digests.of(path(finding), content)?),
+            digest: Some(digests.of(path_of(finding), content)?),
             occurrence: content.occurrence,
             decision: Decision::Deferred,
             reason: REASON.to_owned(),
@@ -100,8 +99,9 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
         rewrite(repo, &place.top, |name, before| {
             let mut all = changed_file(name, before, std::iter::empty())?;
             // Preserve a decision that a person recorded during the scan.
-            let is_new =
-                |e: &Entry| all.entries.iter().all(|other| other.fingerprint != e.fingerprint || known.contains(other));
+            let is_new = |e: &DecisionEntry| {
+                all.entries.iter().all(|other| other.fingerprint != e.fingerprint || known.contains(other))
+            };
             entries.retain(is_new);
             added = entries.len();
             entries.into_iter().for_each(|entry| all.put(entry));
@@ -115,14 +115,14 @@ pub fn create(scope: &Scope, repo: &Repo, until: Option<Date>, world: &World<'_>
 ///
 /// # Errors
 /// As [`create`].
-pub fn check(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<Compared> {
+pub fn check(scope: &BaselineScope, repo: &Repo, world: &World<'_>) -> Result<BaselineComparison> {
     let review = scope.review(repo, world)?;
     let mut reader = repo.reader();
     let entries = decided::shared(&mut reader, &State::Worktree)?;
-    let all = Entries::new(entries.iter().cloned());
+    let all = DecisionEntries::new(entries.iter().cloned());
     let day = today(world.now);
     let mut holding = BTreeSet::new();
-    let mut out = Compared::default();
+    let mut out = BaselineComparison::default();
     for finding in &review.findings {
         let content = decided::content(&mut reader, &State::Worktree, finding);
         let held = all.holding(finding, content.as_ref(), day);
@@ -134,16 +134,23 @@ pub fn check(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<Compared> 
     out.holding = holding.len();
     if scope.files.is_empty() {
         let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
-        let is_gone = |e: &Entry| is_visible(e, &rules) && !holding.contains(&e.fingerprint);
-        out.stale = entries.into_iter().filter(|e| e.is_expired(day) || is_gone(e)).collect();
+        let stale = entries
+            .into_iter()
+            .filter(|e| e.is_expired(day) || is_visible(e, &rules) && !holding.contains(&e.fingerprint));
+        out.stale = stale.collect();
     }
     Ok(out)
+}
+
+/// Returns the path of a finding as in reports.
+fn path_of(finding: &Finding) -> Option<String> {
+    finding.file().map(|path| path.to_wire())
 }
 
 /// Returns true if a scan of the tree can find the finding of an entry. It finds no claims of models, and no findings
 /// of rules that compare both sides of a change. Entries that accept or reject a finding are not checked: that is for
 /// people.
-fn is_visible(entry: &Entry, rules: &RuleSet) -> bool {
+fn is_visible(entry: &DecisionEntry, rules: &RuleSet) -> bool {
     let is_of_tree = entry.reason == REASON || !rules.is_about_change(&entry.rule);
     entry.decision == Decision::Deferred && !entry.is_claim() && is_of_tree
 }
@@ -152,7 +159,7 @@ fn is_visible(entry: &Entry, rules: &RuleSet) -> bool {
 ///
 /// # Errors
 /// As [`create`].
-pub fn prune(scope: &Scope, repo: &Repo, world: &World<'_>) -> Result<usize> {
+pub fn prune(scope: &BaselineScope, repo: &Repo, world: &World<'_>) -> Result<usize> {
     let compared = check(scope, repo, world)?;
     let Some(top) = repo.worktree() else { return Err(without_worktree(&scope.dir)) };
     if !compared.stale.is_empty() {

@@ -15,17 +15,17 @@ mod pair;
 mod trace;
 
 use super::cover::{Cover, same_base};
-use super::region::{Alignment, FileText, Kept, Line, Place, Side, Spot, lines};
+use super::region::{Alignment, FoldedLine, LinePosition, MovedLines, Preserved, RoundChange, lines};
 use super::replaced;
 use super::words::{is_start, names};
-use crate::wire::stored::{Entry, Response, Review, Since, State};
+use crate::wire::stored::{ComparedFinding, Response, Review, Since, State};
 use crate::wire::{Disposition, Finding, Outcome, Report, Severity, SourceKind};
-use alike::Known;
-use look::{Aside, Look};
+use alike::EarlierFindings;
+use look::{UnshownFile, UnshownFiles};
 use pair::{Pairs, Spans};
 use std::cell::OnceCell;
 use std::collections::HashMap;
-use trace::{Passage, Texts};
+use trace::{ComparedTexts, Passage};
 
 /// A stored round.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +42,7 @@ pub struct Earlier<'a> {
 impl Earlier<'_> {
     /// Returns true if the round reviewed an uncommitted change, and another one replaced it. Both rounds must have
     /// reviewed all files.
-    pub(super) fn is_replaced(&self, now: &[u8], look: &dyn Look) -> bool {
+    pub(super) fn is_replaced(&self, now: &[u8], look: &dyn UnshownFiles) -> bool {
         let is_comparable = self.cover == Cover::Whole && replaced::is_uncommitted(self.review.report.source.kind);
         is_comparable && self.review.change.left_out.is_empty() && replaced::is_replaced(self.change, now, look)
     }
@@ -51,39 +51,47 @@ impl Earlier<'_> {
 /// The change of the new round.
 #[derive(Clone, Copy, Debug)]
 pub struct Current<'a> {
-    pub change: Side<'a>,
+    pub change: RoundChange<'a>,
     /// Source of the change, as in the report.
-    pub source: &'a crate::wire::Source,
+    pub source: &'a crate::wire::ReviewedSource,
     /// Access to files that the change does not show.
-    pub look: &'a dyn Look,
+    pub look: &'a dyn UnshownFiles,
 }
 
 /// The comparison of earlier rounds with a new change.
 #[derive(Debug)]
 pub struct Comparison<'a> {
-    rounds: Vec<Round<'a>>,
-    look: &'a dyn Look,
+    rounds: Vec<AlignedRound<'a>>,
+    look: &'a dyn UnshownFiles,
 }
 
 #[derive(Debug)]
-struct Round<'a> {
+struct AlignedRound<'a> {
     earlier: Earlier<'a>,
     /// Alignment of its change with the new one.
     alignment: Alignment,
-    look: &'a dyn Look,
+    look: &'a dyn UnshownFiles,
     /// Computed on demand: needed only before a finding is declared fixed.
-    texts: OnceCell<Texts>,
-    known: OnceCell<Known>,
+    texts: OnceCell<ComparedTexts>,
+    known: OnceCell<EarlierFindings>,
 }
 
-impl Round<'_> {
-    fn texts(&self) -> &Texts {
+impl<'a> AlignedRound<'a> {
+    /// Aligns an earlier round with the new change.
+    fn new(earlier: Earlier<'a>, now: &Current<'a>) -> Self {
+        let same_base = same_base(&earlier.review.report.source, now.source);
+        let before = RoundChange { text: earlier.change, left_out: &earlier.review.change.left_out };
+        let alignment = Alignment::between(before, now.change, same_base);
+        Self { earlier, alignment, look: now.look, texts: OnceCell::new(), known: OnceCell::new() }
+    }
+
+    fn texts(&self) -> &ComparedTexts {
         self.texts.get_or_init(|| {
             let mut all = self.alignment.texts();
             // Files outside of the request are not in any compared change.
-            let others = Side { text: self.look.left_out(), left_out: &[] };
-            all.extend(Alignment::between(Side::default(), others, false).texts());
-            Texts::new(all)
+            let others = RoundChange { text: self.look.left_out(), left_out: &[] };
+            all.extend(Alignment::between(RoundChange::default(), others, false).texts());
+            ComparedTexts::new(all)
         })
     }
 }
@@ -92,7 +100,7 @@ impl Round<'_> {
 #[derive(Clone, Copy, Debug)]
 struct Open<'c> {
     finding: &'c Finding,
-    round: &'c Round<'c>,
+    round: &'c AlignedRound<'c>,
     /// Whether the last round's report has it, so that the response to that round may use its ID.
     is_of_last: bool,
 }
@@ -112,13 +120,7 @@ pub struct Again {
 impl<'a> Comparison<'a> {
     /// Aligns the rounds of a session, oldest first, with the new change.
     pub fn new(earlier: &[Earlier<'a>], now: &Current<'a>) -> Self {
-        let round = |e: &Earlier<'a>| {
-            let same_base = same_base(&e.review.report.source, now.source);
-            let before = Side { text: e.change, left_out: &e.review.change.left_out };
-            let alignment = Alignment::between(before, now.change, same_base);
-            Round { earlier: *e, alignment, look: now.look, texts: OnceCell::new(), known: OnceCell::new() }
-        };
-        Self { rounds: earlier.iter().map(round).collect(), look: now.look }
+        Self { rounds: earlier.iter().map(|e| AlignedRound::new(*e, now)).collect(), look: now.look }
     }
 
     /// Returns the findings of models that no backend repeated although it reviewed the unchanged code again, at their
@@ -127,11 +129,11 @@ impl<'a> Comparison<'a> {
         let open = self.open();
         let pairs = Pairs::of(&open, &now.findings);
         let left = pairs.left().map(|i| open[i]);
-        let stands = |o: &Open<'_>| match self.fate(o, now) {
-            Fate::Carried(spot) => carried(o, spot, response),
+        left.filter_map(|o| match self.fate(&o, now) {
+            Fate::Carried(spot) => carried(&o, spot, response),
             Fate::Fixed | Fate::Unchecked => None,
-        };
-        left.filter_map(|o| stands(&o)).collect()
+        })
+        .collect()
     }
 
     /// Returns the state of every open finding and of every finding of the new round. `now` is the finished report,
@@ -172,15 +174,18 @@ impl<'a> Comparison<'a> {
 
     /// Returns the findings of the new round at positions where findings were fixed in earlier rounds.
     pub fn again(&self, now: &Report, since: &Since) -> Vec<Again> {
-        let is_fresh = |e: &&Entry| matches!(e.state, State::New | State::IntroducedByFix | State::Reopened);
-        let fresh: Vec<&Entry> = since.entries.iter().filter(is_fresh).collect();
+        let fresh: Vec<&ComparedFinding> = since
+            .entries
+            .iter()
+            .filter(|e| matches!(e.state, State::New | State::IntroducedByFix | State::Reopened))
+            .collect();
         if fresh.is_empty() {
             return Vec::new();
         }
         let mended: Vec<_> = self.mended().collect();
         let mut places: HashMap<String, Vec<(u32, u32, usize)>> = HashMap::new();
         for (i, (round, before)) in mended.iter().enumerate() {
-            if let Some(Place::At(spot)) = alike::place(before, &round.alignment) {
+            if let Some(LinePosition::At(spot)) = alike::place(before, &round.alignment) {
                 let end = spot.lines.end.max(spot.lines.start.saturating_add(1));
                 places.entry(spot.file).or_default().push((spot.lines.start, end, i));
             }
@@ -205,14 +210,16 @@ impl<'a> Comparison<'a> {
     /// Returns the open findings: those of the last round, and earlier ones that were not checked since.
     fn open(&self) -> Vec<Open<'_>> {
         let Some((last, before)) = self.rounds.split_last() else { return Vec::new() };
-        let of_last = |finding| {
-            let round = self.shown_in(finding, before).unwrap_or(last);
-            Open { finding, round, is_of_last: true }
-        };
-        let mut out: Vec<Open<'_>> = last.earlier.review.report.findings.iter().map(of_last).collect();
+        let of_last = last.earlier.review.report.findings.iter();
+        let mut out: Vec<Open<'_>> = of_last
+            .map(|finding| {
+                let round = self.shown_in(finding, before).unwrap_or(last);
+                Open { finding, round, is_of_last: true }
+            })
+            .collect();
         let unchecked = last.earlier.review.since.iter().flat_map(|s| &s.entries);
         let mut known: HashMap<(&str, &str), Open<'_>> = HashMap::new();
-        let unchecked: Vec<&Entry> = unchecked.filter(|e| e.state == State::Unchecked).collect();
+        let unchecked: Vec<&ComparedFinding> = unchecked.filter(|e| e.state == State::Unchecked).collect();
         for round in before.iter().filter(|_| !unchecked.is_empty()) {
             // The last round that has it, and its first finding with the key.
             let all = round.earlier.review.report.findings.iter().rev();
@@ -228,18 +235,21 @@ impl<'a> Comparison<'a> {
 
     /// Returns the newest earlier round whose change has the lines of a carried finding, if the last round's change
     /// lacks its file.
-    fn shown_in<'c>(&self, f: &Finding, before: &'c [Round<'c>]) -> Option<&'c Round<'c>> {
+    fn shown_in<'c>(&self, f: &Finding, before: &'c [AlignedRound<'c>]) -> Option<&'c AlignedRound<'c>> {
         let file = f.file.as_deref().filter(|_| is_carried(f))?;
-        let has = |r: &Round<'_>| r.alignment.had(f.commit.as_deref(), file);
-        let is_it = |o: &Finding| o.title == f.title && o.file == f.file && o.line == f.line && o.quote == f.quote;
-        if self.rounds.last().is_some_and(has) {
+        let commit = f.commit.as_deref();
+        if self.rounds.last().is_some_and(|r| r.alignment.had(commit, file)) {
             return None;
         }
-        before.iter().rev().find(|r| has(r) && r.earlier.review.report.findings.iter().any(is_it))
+        before.iter().rev().find(|r| {
+            let mut all = r.earlier.review.report.findings.iter();
+            r.alignment.had(commit, file)
+                && all.any(|o| o.title == f.title && o.file == f.file && o.line == f.line && o.quote == f.quote)
+        })
     }
 
     /// Returns the findings that an earlier round fixed, each with the last round that had it.
-    fn mended(&self) -> impl Iterator<Item = (&Round<'_>, &Finding)> {
+    fn mended(&self) -> impl Iterator<Item = (&AlignedRound<'_>, &Finding)> {
         self.rounds.windows(2).flat_map(|two| {
             let [before, after] = two else { return Vec::new() };
             let entries = after.earlier.review.since.iter().flat_map(|s| &s.entries);
@@ -258,7 +268,7 @@ impl<'a> Comparison<'a> {
         let (_, rest) = self.rounds.split_last()?;
         rest.iter().rev().find_map(|r| {
             let all = &r.earlier.review.report.findings;
-            let may_be = r.known.get_or_init(|| Known::of(all, &r.alignment)).like(f);
+            let may_be = r.known.get_or_init(|| EarlierFindings::of(all, &r.alignment)).like(f);
             may_be.into_iter().filter_map(|i| all.get(i)).find(|b| alike::is_same(f, b, &r.alignment))
         })
     }
@@ -307,7 +317,7 @@ impl<'a> Comparison<'a> {
         let is_rule = alike::is_rule(f);
         let place = alike::place(f, alignment);
         let file = match &place {
-            Some(Place::At(spot)) => Some(spot.file.as_str()),
+            Some(LinePosition::At(spot)) => Some(spot.file.as_str()),
             _ => {
                 let path = f.file.as_deref();
                 path.and_then(|p| alignment.path(f.commit.as_deref(), p)).or(path)
@@ -319,8 +329,7 @@ impl<'a> Comparison<'a> {
         };
         let Some(is_shown) = shown.filter(|_| looked_at(now, file, is_rule)) else { return Fate::Unchecked };
         // A finding about the whole change concerns all its files. If some were left out, its state is unknown.
-        let is_left_out = |path: &str| cover == Cover::Given || !self.look.selects(path);
-        if f.file.is_none() && !alignment.has_all(is_left_out) {
+        if f.file.is_none() && !alignment.has_all(|path| cover == Cover::Given || !self.look.selects(path)) {
             return Fate::Unchecked;
         }
         if !is_shown {
@@ -331,37 +340,36 @@ impl<'a> Comparison<'a> {
         let asked = is_rule || now.usage.iter().any(|u| u.backend == f.origin);
         if !asked {
             // No model reviews a file without changed lines: a finding in one is gone with the lines.
-            let is_whole = matches!(&place, Some(Place::At(spot)) if spot.kept == Kept::Whole);
+            let is_whole = matches!(&place, Some(LinePosition::At(spot)) if spot.kept == Preserved::Whole);
             let is_bare = file.is_some_and(|file| alignment.is_bare(file));
             let is_gone = is_bare && !is_whole && cover == Cover::Whole && file.is_none_or(|f| self.look.selects(f));
             return if is_gone { Fate::Fixed } else { Fate::Unchecked };
         }
-        let differs = || match f.file.as_deref() {
-            Some(_) => file.and_then(|file| alignment.file_differs(None, file)),
-            None => alignment.differs(),
-        };
         // Rules check the new lines of a change, which include all earlier new lines if both changes have the same
         // base.
         let looked_again = cover != Cover::Onward;
-        let rule_is_silent = || looked_again && self.same_rules(open, now);
         match &place {
-            Some(Place::At(spot)) if spot.kept == Kept::Whole => match is_rule {
+            Some(LinePosition::At(spot)) if spot.kept == Preserved::Whole => match is_rule {
                 false => Fate::Carried(None),
                 // The file changed elsewhere, and the rule read that too; otherwise the rule may be off.
-                true if rule_is_silent() && differs() == Some(true) => Fate::Fixed,
+                true if looked_again && self.same_rules(open, now) && differs(f, file, alignment) == Some(true) => {
+                    Fate::Fixed
+                }
                 true => Fate::Unchecked,
             },
-            Some(Place::At(spot)) if spot.kept == Kept::Lines && is_rule && !looked_again => Fate::Unchecked,
-            Some(Place::At(_)) => Fate::Fixed,
+            Some(LinePosition::At(spot)) if spot.kept == Preserved::Lines && is_rule && !looked_again => {
+                Fate::Unchecked
+            }
+            Some(LinePosition::At(_)) => Fate::Fixed,
             // About a file or the change as a whole.
-            None => match differs() {
+            None => match differs(f, file, alignment) {
                 Some(true) => Fate::Fixed,
                 Some(false) if !is_rule => Fate::Carried(None),
                 None if cover == Cover::Whole && (!is_rule || self.same_rules(open, now)) => Fate::Fixed,
                 _ => Fate::Unchecked,
             },
             // Its position is unknown, but its file was reviewed again, or is deleted.
-            Some(Place::Gone | Place::Unknown) => match looked_again {
+            Some(LinePosition::Gone | LinePosition::Unknown) => match looked_again {
                 true if !is_rule || self.same_rules(open, now) => Fate::Fixed,
                 false if file.is_some_and(|file| alignment.is_deleted(file)) => Fate::Fixed,
                 _ => Fate::Unchecked,
@@ -383,26 +391,31 @@ impl<'a> Comparison<'a> {
         let is_rule = alike::is_rule(f);
         if let Some(passage) = &passage {
             let spot = match alike::place(f, alignment) {
-                Some(Place::At(spot)) => spot.lines,
+                Some(LinePosition::At(spot)) => spot.lines,
                 _ => 0..0,
             };
-            // A rule that reads a file of another name, or that changed, does not prove that the finding is gone.
-            let is_believed = |name: &str, file: &FileText| {
-                is_rule && name == path && self.same_rules(open, now) && trace::is_as_introduced(text, file)
-            };
             let all = own.and_then(|own| Some((texts.file(own)?, texts.in_place(passage, own, &spot, is_rule)?)));
-            let elsewhere = || {
+            let all = all.or_else(|| {
                 let found = texts.elsewhere(passage, own, &spot)?;
                 Some((texts.file(found.file)?, found.lines))
-            };
-            let found = all.or_else(elsewhere).and_then(|(file, lines)| Some((file, file.path.as_deref()?, lines)));
-            if let Some((file, name, lines)) = found.filter(|(file, name, _)| !is_believed(name, file)) {
+            });
+            let found = all.and_then(|(file, lines)| Some((file, file.path.as_deref()?, lines)));
+            // A rule that reads a file of another name, or that changed, does not prove that the finding is gone.
+            let found = found.filter(|(file, name, _)| {
+                !(is_rule && *name == path && self.same_rules(open, now) && trace::is_as_introduced(text, file))
+            });
+            if let Some((file, name, lines)) = found {
                 let asked = now.usage.iter().any(|u| u.backend == f.origin) && looked_at(now, Some(name), false);
                 if is_rule || !asked || !self.look.selects(name) {
                     return Some(Fate::Unchecked);
                 }
                 let commit = file.commit.clone();
-                return Some(Fate::Carried(Some(Spot { file: name.to_owned(), commit, lines, kept: Kept::Whole })));
+                return Some(Fate::Carried(Some(MovedLines {
+                    file: name.to_owned(),
+                    commit,
+                    lines,
+                    kept: Preserved::Whole,
+                })));
             }
         }
         let file = alignment.path(f.commit.as_deref(), path).unwrap_or(path);
@@ -414,16 +427,15 @@ impl<'a> Comparison<'a> {
         let (f, round) = (open.finding, open.round);
         let shown = round.alignment.text_now(file).and_then(|at| round.texts().file(at));
         let (now, base, aside) = match self.look.file(file, shown.is_some_and(|s| s.path.is_some())) {
-            Aside::Nothing => return None,
-            Aside::Unreadable => return Some(Fate::Unchecked),
-            Aside::Text { now, base, aside } => (lines(&now), lines(&base), aside),
+            UnshownFile::Nothing => return None,
+            UnshownFile::Unreadable => return Some(Fate::Unchecked),
+            UnshownFile::Text { now, base, aside } => (lines(&now), lines(&base), aside),
         };
-        let same = |a: &[Line], b: &[Line]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.folded == b.folded);
         let is_as_shown = match shown.filter(|s| s.path.is_some()) {
             // Without known lines, the change does not show whether the file has others.
-            Some(shown) if shown.now.is_empty() => now.is_empty() || same(&now, &base),
+            Some(shown) if shown.now.is_empty() => now.is_empty() || has_same_lines(&now, &base),
             Some(shown) => trace::stand_in(&shown.now, &now),
-            None => same(&now, &base),
+            None => has_same_lines(&now, &base),
         };
         if is_as_shown {
             return None;
@@ -443,7 +455,7 @@ impl<'a> Comparison<'a> {
         }
         let found = text.numbers(&now, nearest);
         let commit = None;
-        Some(Fate::Carried(Some(Spot { file: file.to_owned(), commit, lines: found, kept: Kept::Whole })))
+        Some(Fate::Carried(Some(MovedLines { file: file.to_owned(), commit, lines: found, kept: Preserved::Whole })))
     }
 
     fn same_rules(&self, open: &Open<'_>, now: &Report) -> bool {
@@ -457,7 +469,21 @@ enum Fate {
     Fixed,
     Unchecked,
     /// Its code is unchanged, so it remains open. `Some` is the current position of its code.
-    Carried(Option<Spot>),
+    Carried(Option<MovedLines>),
+}
+
+/// Returns true if the current file of a finding differs from the earlier round, or any file for a finding without one.
+/// Returns `None` if that is unknown.
+fn differs(f: &Finding, file: Option<&str>, alignment: &Alignment) -> Option<bool> {
+    match f.file.as_deref() {
+        Some(_) => file.and_then(|file| alignment.file_differs(None, file)),
+        None => alignment.differs(),
+    }
+}
+
+/// Returns true if two texts have the same lines, ignoring white space.
+fn has_same_lines(a: &[FoldedLine], b: &[FoldedLine]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.folded == b.folded)
 }
 
 fn counts(f: &Finding) -> bool {
@@ -467,12 +493,13 @@ fn counts(f: &Finding) -> bool {
 /// Returns true if a round checked a file in the way that the finding's source does; `None` is the whole change.
 fn looked_at(now: &Report, file: Option<&str>, is_rule: bool) -> bool {
     let c = &now.coverage;
-    // The failure of a backend is not a failure of the rules.
-    let whole = |f: &crate::wire::Failed| f.file.is_none() && !is_rule;
-    let failed = c.failed.iter().any(|f| whole(f) || f.file.is_some() && f.file.as_deref() == file);
-    let unread = |reason: &str| !is_rule || matches!(reason, "ignored" | "binary" | "submodule");
-    let skipped = c.skipped.iter().any(|s| Some(s.file.as_str()) == file && unread(&s.reason));
-    !failed && !skipped
+    let failed = c.failed.iter().any(|f| match &f.file {
+        // The failure of a backend is not a failure of the rules.
+        None => !is_rule,
+        Some(failed) => Some(failed.as_str()) == file,
+    });
+    let mut skips = c.skipped.iter().filter(|s| Some(s.file.as_str()) == file);
+    !failed && !skips.any(|s| !is_rule || matches!(s.reason.as_str(), "ignored" | "binary" | "submodule"))
 }
 
 /// Returns true if a finding was carried over and not reported in its round.
@@ -481,22 +508,22 @@ fn is_carried(f: &Finding) -> bool {
 }
 
 /// Moves a finding to the current position of its lines.
-fn carried(open: &Open<'_>, spot: Option<Spot>, response: Option<&Response>) -> Option<Finding> {
+fn carried(open: &Open<'_>, spot: Option<MovedLines>, response: Option<&Response>) -> Option<Finding> {
     let mut f = open.finding.clone();
     // A comment next to the lines suppresses a finding, so the suppression lasts only if the lines and their neighbors
     // are unchanged.
-    let is_beside = |place: Option<Place>| matches!(place, Some(Place::At(spot)) if spot.kept == Kept::Whole);
-    if spot.is_some() || !is_beside(alike::place(&f, &open.round.alignment)) {
+    let place = alike::place(&f, &open.round.alignment);
+    if spot.is_some() || !matches!(&place, Some(LinePosition::At(spot)) if spot.kept == Preserved::Whole) {
         f.suppressed = None;
     }
-    match spot.map(Place::At).or_else(|| alike::place(&f, &open.round.alignment)) {
-        Some(Place::At(spot)) => {
+    match spot.map(LinePosition::At).or(place) {
+        Some(LinePosition::At(spot)) => {
             f.line = Some(spot.lines.start);
             f.end_line = f.end_line.map(|_| spot.lines.end.saturating_sub(1).max(spot.lines.start));
             f.file = Some(spot.file);
             f.commit = spot.commit.filter(|_| f.commit.is_some());
         }
-        Some(Place::Gone | Place::Unknown) => return None,
+        Some(LinePosition::Gone | LinePosition::Unknown) => return None,
         None => {
             let path = f.file.as_deref().and_then(|p| open.round.alignment.path(f.commit.as_deref(), p));
             if let Some(path) = path {
@@ -524,18 +551,19 @@ fn carried(open: &Open<'_>, spot: Option<Spot>, response: Option<&Response>) -> 
 fn explained(open: &Open<'_>, response: &Response) -> Option<String> {
     /// Characters of an explanation that are kept.
     const MOST: usize = 300;
-    let is_named = |name: &str| match open.is_of_last {
-        true => names(name, open.finding),
-        false => is_start(name, open.finding),
-    };
-    let said = response.explanations.iter().find(|e| e.finding.as_deref().is_some_and(is_named))?;
+    let said = response.explanations.iter().find(|e| {
+        e.finding.as_deref().is_some_and(|name| match open.is_of_last {
+            true => names(name, open.finding),
+            false => is_start(name, open.finding),
+        })
+    })?;
     let text = said.text.split_whitespace().collect::<Vec<_>>().join(" ");
     let text: String = text.chars().take(MOST).collect();
     Some(format!("not repeated after the explanation: {text}"))
 }
 
-fn entry(state: State, f: &Finding, now: Option<&Finding>, before: Option<&Finding>) -> Entry {
-    Entry {
+fn entry(state: State, f: &Finding, now: Option<&Finding>, before: Option<&Finding>) -> ComparedFinding {
+    ComparedFinding {
         state,
         fingerprint: f.fingerprint.clone(),
         id: now.map(|f| f.id.clone()),

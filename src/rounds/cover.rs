@@ -3,7 +3,7 @@
 //! The caller chooses the source of a follow-up, so a source that does not include a finding's position must not count
 //! as a fix: a missing finding counts only if the round would have shown it.
 
-use crate::wire::{Source, SourceKind};
+use crate::wire::{ReviewedSource, SourceKind};
 
 /// How much the change of a round shows of an earlier round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,28 +42,29 @@ pub struct Here {
 }
 
 /// Returns true if two changes start from the same state. Unstaged changes start from the index, which has no ID.
-pub fn same_base(one: &Source, other: &Source) -> bool {
+pub fn same_base(one: &ReviewedSource, other: &ReviewedSource) -> bool {
     [one, other].iter().all(|s| s.kind != SourceKind::Unstaged) && from_same_commit(one, other)
 }
 
 /// Returns true if two changes have the same base commit, or both have none.
-fn from_same_commit(one: &Source, other: &Source) -> bool {
+fn from_same_commit(one: &ReviewedSource, other: &ReviewedSource) -> bool {
+    has_known_start(one) && has_known_start(other) && one.base == other.base
+}
+
+/// Returns true if the start of a change is known. Without a base it starts from nothing, or its start is unknown (a
+/// patch, a push of several references).
+fn has_known_start(source: &ReviewedSource) -> bool {
     use SourceKind::{Branch, Changes, Commit, Staged, Unstaged};
-    // Without a base a change starts from nothing, or its start is unknown (a patch, a push of several references).
-    let is_known = |s: &Source| {
-        s.base.is_some()
-            || matches!(s.kind, Staged | Unstaged | Changes | Commit)
-            || s.kind == Branch && s.head.is_some()
-    };
-    is_known(one) && is_known(other) && one.base == other.base
+    source.base.is_some()
+        || matches!(source.kind, Staged | Unstaged | Changes | Commit)
+        || source.kind == Branch && source.head.is_some()
 }
 
 /// Returns what the change `now` shows of the change `before`.
-pub fn cover(before: &Source, now: &Source, here: &Here) -> Cover {
+pub fn cover(before: &ReviewedSource, now: &ReviewedSource, here: &Here) -> Cover {
     use SourceKind::{Branch, Changes, Code, Commit, Patch, Pr, Staged, Unstaged};
     let same = from_same_commit(before, now);
     let onward = before.head.is_some() && now.base == before.head;
-    let whole_if = |is_whole: bool| if is_whole { Cover::Whole } else { Cover::Nothing };
     let at_head = now.head.is_some() && now.head == here.head;
     match (before.kind, now.kind) {
         (Patch, Patch | Changes) | (Code, Code | Changes) => Cover::Given,
@@ -90,8 +91,8 @@ pub fn cover(before: &Source, now: &Source, here: &Here) -> Cover {
             }
         }
         // Without other differences, the index and the worktree equal the checked-out commit.
-        (Staged, Commit | Branch) => whole_if(same && at_head && !here.staged),
-        (Changes | Unstaged, Commit | Branch) => whole_if(same && at_head && !here.changed),
+        (Staged, Commit | Branch) if same && at_head && !here.staged => Cover::Whole,
+        (Changes | Unstaged, Commit | Branch) if same && at_head && !here.changed => Cover::Whole,
         _ => Cover::Nothing,
     }
 }
@@ -101,9 +102,9 @@ mod tests {
     use super::*;
     use SourceKind::{Branch, Changes, Code, Commit, Patch, Pr, Staged, Unstaged};
 
-    fn source(kind: SourceKind, base: &str, head: &str) -> Source {
-        let id = |s: &str| Some(s.to_owned()).filter(|s| !s.is_empty());
-        Source { kind, base: id(base), head: id(head), tree: None }
+    fn source(kind: SourceKind, base: &str, head: &str) -> ReviewedSource {
+        let [base, head] = [base, head].map(|id| Some(id.to_owned()).filter(|id| !id.is_empty()));
+        ReviewedSource { kind, base, head, tree: None }
     }
 
     #[test]

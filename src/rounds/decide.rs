@@ -4,7 +4,9 @@ use super::apply;
 use super::recall;
 use super::region::changes;
 use crate::diff::FileChange;
-use crate::disposition::{self, Content, DEFERRED_DAYS, Digest, Entries, Entry, Occurrence, SHARED, Sheet};
+use crate::disposition::{
+    self, DEFERRED_DAYS, DecidedContent, DecisionEntries, DecisionEntry, Digest, Occurrence, SHARED, Sheet,
+};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::finding::{Decision, Finding};
@@ -37,7 +39,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 
 /// A decision on findings.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub struct ChosenDecision {
     /// IDs such as `F3`, or prefixes of fingerprints.
     pub findings: Vec<String>,
     pub decision: Decision,
@@ -52,13 +54,13 @@ pub struct Choice {
 
 /// A finding of a session, with the current decision on it.
 #[derive(Clone, Debug)]
-pub struct Listed {
+pub struct ListedFinding {
     /// The stored finding, with the current decision.
     pub finding: wire::Finding,
     /// Entry of the decision, to display.
-    pub entry: Option<Entry>,
+    pub entry: Option<DecisionEntry>,
     /// Valid decision that an agent proposes.
-    pub proposal: Option<Entry>,
+    pub proposal: Option<DecisionEntry>,
 }
 
 /// The repository and the store of a decision.
@@ -73,7 +75,7 @@ pub struct Here<'a> {
 }
 
 /// A finding with a decision on it.
-pub type Decided = (wire::Finding, Entry);
+pub type Decided = (wire::Finding, DecisionEntry);
 
 /// Records a decision of a person, and removes proposals on its findings. Writes nothing if a finding is unknown or its
 /// lines have changed. Returns the findings with their entries.
@@ -81,7 +83,7 @@ pub type Decided = (wire::Finding, Entry);
 /// # Errors
 /// Usage: an unknown finding, lines that changed since the review, rejecting a critical finding without a reason, a
 /// date in the past, an invalid file of decisions. Incomplete: a file cannot be written.
-pub fn decide(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<Decided>> {
+pub fn decide(here: &Here<'_>, session: &Session, choice: &ChosenDecision) -> Result<Vec<Decided>> {
     let decided = entries(here, session, choice)?;
     record(here, &decided, choice.share)?;
     Ok(decided)
@@ -91,16 +93,15 @@ pub fn decide(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec
 ///
 /// # Errors
 /// As [`decide`].
-pub fn propose(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<Decided>> {
+pub fn propose(here: &Here<'_>, session: &Session, choice: &ChosenDecision) -> Result<Vec<Decided>> {
     let decided = entries(here, session, choice)?;
     let name = shown(here, decided::PROPOSED);
-    let entries = || decided.iter().map(|(_, entry)| entry.clone());
-    here.store.propose(|before| Ok(changed_file(&name, before, entries())?.render().into_bytes()))?;
+    here.store.propose(|before| Ok(changed_file(&name, before, entries_of(&decided))?.render().into_bytes()))?;
     Ok(decided)
 }
 
-/// Records decisions that were proposed on findings. `names` is as in [`Choice::findings`]; if empty, confirms all
-/// proposals on the last round.
+/// Records decisions that were proposed on findings. `names` is as in [`ChosenDecision::findings`]; if empty, confirms
+/// all proposals on the last round.
 ///
 /// # Errors
 /// As [`decide`]; usage: no decision is proposed on a finding.
@@ -120,11 +121,13 @@ pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Co
         }
     }
     let owner = choice.owner.clone().unwrap_or_else(|| here.place.actor.clone());
-    let confirmed = |l: Listed| {
-        let entry = Entry { owner: clean(here.rules, &owner), created: today(here.now), ..l.proposal? };
-        Some((l.finding, entry))
-    };
-    let decided: Vec<Decided> = listed.into_iter().filter_map(confirmed).collect();
+    let decided: Vec<Decided> = listed
+        .into_iter()
+        .filter_map(|l| {
+            let entry = DecisionEntry { owner: clean(here.rules, &owner), created: today(here.now), ..l.proposal? };
+            Some((l.finding, entry))
+        })
+        .collect();
     if !decided.is_empty() {
         record(here, &decided, choice.share)?;
     }
@@ -139,18 +142,14 @@ pub fn confirm(here: &Here<'_>, session: &Session, names: &[String], choice: &Co
 pub fn still_shared(here: &Here<'_>, session: &Session, decided: &[Decided]) -> Result<Vec<Overruled>> {
     let Some(last) = session.rounds.last().map(|r| &r.review.report) else { return Ok(Vec::new()) };
     let mut reader = here.repo.reader();
-    let shared = Entries::new(decided::shared(&mut reader, &State::Worktree)?);
+    let shared = DecisionEntries::new(decided::shared(&mut reader, &State::Worktree)?);
     let day = today(here.now);
     let mut out = Vec::new();
     for (found, own) in decided {
         let finding = recall::findings(std::slice::from_ref(found), b"").pop();
         let Some(finding) = finding.filter(|f| shared.names(f)) else { continue };
         let lines = lines(here.repo, &mut reader, &finding, &last.source);
-        let holds = match &lines {
-            Lines::None => shared.entry(&finding, None, day),
-            Lines::Same(content) => shared.entry(&finding, Some(content), day),
-            Lines::Changed | Lines::Unknown => None,
-        };
+        let holds = lines.entry(&finding, &shared, day);
         if let Some(shared) = holds.filter(|shared| shared.decision != own.decision) {
             out.push(Overruled { id: found.id.clone(), own: own.clone(), shared: shared.clone() });
         }
@@ -162,8 +161,8 @@ pub fn still_shared(here: &Here<'_>, session: &Session, decided: &[Decided]) -> 
 #[derive(Clone, Debug)]
 pub struct Overruled {
     pub id: String,
-    pub own: Entry,
-    pub shared: Entry,
+    pub own: DecisionEntry,
+    pub shared: DecisionEntry,
 }
 
 /// The options of confirming proposals.
@@ -177,14 +176,13 @@ pub struct Confirmation {
 
 /// Writes entries to the files of decisions, and removes their findings from the proposals.
 fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
-    let entries = || decided.iter().map(|(_, entry)| entry.clone());
     // An invalid file must prevent any write: read one file and write the other one first.
     decided::own(&mut here.repo.reader(), here.place, &mut Vec::new())?;
     if is_shared {
-        share(here.repo, &here.place.top, entries())?;
+        share(here.repo, &here.place.top, entries_of(decided))?;
     }
     let name = shown(here, decided::OWN);
-    here.store.decide(|before| Ok(changed_file(&name, before, entries())?.render().into_bytes()))?;
+    here.store.decide(|before| Ok(changed_file(&name, before, entries_of(decided))?.render().into_bytes()))?;
     if !here.place.folder().join(decided::PROPOSED).exists() {
         return Ok(());
     }
@@ -196,13 +194,18 @@ fn record(here: &Here<'_>, decided: &[Decided], is_shared: bool) -> Result<()> {
     })
 }
 
+/// Returns the entries of decisions.
+fn entries_of(decided: &[Decided]) -> impl Iterator<Item = DecisionEntry> {
+    decided.iter().map(|(_, entry)| entry.clone())
+}
+
 /// Returns the display path of a file of the store.
 pub(super) fn shown(here: &Here<'_>, file: &str) -> String {
     format!("{}/{file}", here.place.history.path)
 }
 
 /// Creates the entries of a decision.
-fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<Decided>> {
+fn entries(here: &Here<'_>, session: &Session, choice: &ChosenDecision) -> Result<Vec<Decided>> {
     let day = today(here.now);
     refuse_past(choice.until, day)?;
     let expires = match (choice.decision, choice.until) {
@@ -231,14 +234,14 @@ fn entries(here: &Here<'_>, session: &Session, choice: &Choice) -> Result<Vec<De
         let finding = recall::findings(std::slice::from_ref(found), b"").pop();
         let finding = finding.ok_or_else(|| Error::usage(format!("{} cannot be read", found.id)))?;
         let content = match reviewed(here.repo, &mut reader, (found, &finding), (&last.source, &files)) {
-            Lines::None => None,
-            Lines::Same(content) => Some(content),
-            Lines::Changed => return Err(changed(found)),
-            Lines::Unknown => return Err(unknown(found)),
+            ReviewedContent::None => None,
+            ReviewedContent::Same(content) => Some(content),
+            ReviewedContent::Changed => return Err(changed(found)),
+            ReviewedContent::Unknown => return Err(unknown(found)),
         };
         let digest = content.as_ref().map(|c| digests.of(found.file.clone(), c)).transpose()?;
         let owner = choice.owner.clone().unwrap_or_else(|| here.place.actor.clone());
-        let entry = Entry {
+        let entry = DecisionEntry {
             fingerprint: found.fingerprint.clone(),
             rule: found.rule_id.clone(),
             path: found.file.as_deref().map(|path| clean(here.rules, path)),
@@ -270,7 +273,7 @@ pub(super) fn refuse_past(until: Option<Date>, today: Date) -> Result<()> {
 ///
 /// # Errors
 /// Usage: a file of decisions is invalid.
-pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
+pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<ListedFinding>> {
     let Some(last) = session.rounds.last() else { return Ok(Vec::new()) };
     remembered::recall(here.env, here.repo.worktree(), here.now);
     let mut all = held(here.repo, here.place, &last.review.report, today(here.now))?;
@@ -280,7 +283,7 @@ pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
         let mut earlier = session.rounds.iter().rev().skip(1).flat_map(|r| &r.review.report.findings);
         if let Some(found) = earlier.find(|f| f.fingerprint == entry.fingerprint) {
             let finding = wire::Finding { disposition: wire::Disposition::Fixed, decided: None, ..found.clone() };
-            all.push(Listed { finding, entry: None, proposal: None });
+            all.push(ListedFinding { finding, entry: None, proposal: None });
         }
     }
     Ok(all)
@@ -290,12 +293,12 @@ pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<Listed>> {
 ///
 /// # Errors
 /// As [`list`].
-pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Result<Vec<Listed>> {
+pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Result<Vec<ListedFinding>> {
     let mut reader = repo.reader();
     let shared = decided::shared(&mut reader, &State::Worktree)?;
     let own = decided::own(&mut reader, place, &mut Vec::new())?;
     let entries = decided::joined(own, shared);
-    let proposals = Entries::new(decided::proposed(&mut reader, place)?);
+    let proposals = DecisionEntries::new(decided::proposed(&mut reader, place)?);
     let held = HeldDecisions { entries: &entries, proposals: &proposals, day };
     let mut all = Vec::new();
     let mut batch: Vec<ListedCandidate<'_>> = Vec::new();
@@ -303,7 +306,8 @@ pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Res
     for found in &report.findings {
         let Some(finding) = recall::findings(std::slice::from_ref(found), b"").pop() else { continue };
         let is_named = entries.names(&finding) || proposals.names(&finding);
-        let lines = if is_named { lines(repo, &mut reader, &finding, &report.source) } else { Lines::Changed };
+        let lines =
+            if is_named { lines(repo, &mut reader, &finding, &report.source) } else { ReviewedContent::Changed };
         bytes += lines.content().map_or(0, |content| content.text.len());
         batch.push(ListedCandidate { found, finding, lines });
         if bytes > decided::BATCH {
@@ -320,44 +324,40 @@ pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Res
 struct ListedCandidate<'r> {
     found: &'r wire::Finding,
     finding: Finding,
-    lines: Lines,
+    lines: ReviewedContent,
 }
 
 /// The decisions and proposals that are valid on a day.
 struct HeldDecisions<'e> {
-    entries: &'e Entries,
-    proposals: &'e Entries,
+    entries: &'e DecisionEntries,
+    proposals: &'e DecisionEntries,
     day: Date,
 }
 
 impl HeldDecisions<'_> {
     /// Lists findings with the valid decisions. Computes their digests in one batch.
-    fn listed(&self, batch: &[ListedCandidate<'_>]) -> Vec<Listed> {
-        let pairs: Vec<(&Finding, &Content)> =
+    fn listed(&self, batch: &[ListedCandidate<'_>]) -> Vec<ListedFinding> {
+        let pairs: Vec<(&Finding, &DecidedContent)> =
             batch.iter().filter_map(|c| Some((&c.finding, c.lines.content()?))).collect();
         self.entries.prepare(&pairs, self.day);
         self.proposals.prepare(&pairs, self.day);
         batch.iter().map(|candidate| self.one(candidate)).collect()
     }
 
-    fn one(&self, candidate: &ListedCandidate<'_>) -> Listed {
+    fn one(&self, candidate: &ListedCandidate<'_>) -> ListedFinding {
         let ListedCandidate { found, finding, lines } = candidate;
-        let of = |entries: &Entries| match lines {
-            Lines::None => entries.entry(finding, None, self.day).cloned(),
-            Lines::Same(lines) => entries.entry(finding, Some(lines), self.day).cloned(),
-            Lines::Changed | Lines::Unknown => None,
-        };
-        let (holds, proposal) = (of(self.entries), of(self.proposals));
+        let holds = lines.entry(finding, self.entries, self.day).cloned();
+        let proposal = lines.entry(finding, self.proposals, self.day).cloned();
         let mut listed = (*found).clone();
         listed.disposition =
             holds.as_ref().map_or(wire::Disposition::Pending, |e| crate::report::json::decision(e.decision));
         listed.decided = holds.as_ref().map(decision);
-        Listed { finding: listed, entry: holds, proposal }
+        ListedFinding { finding: listed, entry: holds, proposal }
     }
 }
 
 /// Converts an entry for reports.
-pub fn decision(entry: &Entry) -> wire::Decided {
+pub fn decision(entry: &DecisionEntry) -> wire::Decided {
     wire::Decided {
         reason: entry.reason.clone(),
         owner: entry.owner.clone(),
@@ -370,11 +370,6 @@ pub fn decision(entry: &Entry) -> wire::Decided {
 /// # Errors
 /// Usage: no finding, or several.
 pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Result<&'f wire::Finding> {
-    let hinted = |error: Error| {
-        error
-            .hint_person(format!("list the findings: claude-reviewer findings {review}"))
-            .hint_agent(format!("call get_review_history with review_id {review}, and name findings by their id"))
-    };
     // An ID can look like a prefix of a fingerprint.
     if let Some(one) = findings.iter().find(|f| f.id.eq_ignore_ascii_case(name)) {
         return Ok(one);
@@ -384,9 +379,18 @@ pub fn select<'f>(findings: &'f [wire::Finding], name: &str, review: &str) -> Re
     let mut found = findings.iter().filter(|f| is_prefix && f.fingerprint.starts_with(&lower));
     match (found.next(), found.next()) {
         (Some(one), None) => Ok(one),
-        (None, _) => Err(hinted(unknown_name(findings, name, review))),
-        (Some(_), Some(_)) => Err(hinted(Error::usage(format!("{name} names several findings of review {review}")))),
+        (None, _) => Err(with_hints(unknown_name(findings, name, review), review)),
+        (Some(_), Some(_)) => {
+            Err(with_hints(Error::usage(format!("{name} names several findings of review {review}")), review))
+        }
     }
+}
+
+/// Adds the commands that list the names of findings.
+fn with_hints(error: Error, review: &str) -> Error {
+    error
+        .hint_person(format!("list the findings: claude-reviewer findings {review}"))
+        .hint_agent(format!("call get_review_history with review_id {review}, and name findings by their id"))
 }
 
 /// Returns the error for a name that matches no finding.
@@ -413,21 +417,30 @@ fn unknown_name(findings: &[wire::Finding], name: &str, review: &str) -> Error {
 }
 
 /// The content of a finding in the reviewed state.
-enum Lines {
+enum ReviewedContent {
     /// The finding is about the whole change.
     None,
     /// The lines of the finding, or its whole file.
-    Same(Content),
+    Same(DecidedContent),
     Changed,
     /// The file changed, and the lines contain a secret, which the store does not have.
     Unknown,
 }
 
-impl Lines {
-    fn content(&self) -> Option<&Content> {
+impl ReviewedContent {
+    fn content(&self) -> Option<&DecidedContent> {
         match self {
             Self::Same(content) => Some(content),
             Self::None | Self::Changed | Self::Unknown => None,
+        }
+    }
+
+    /// Returns the entry that is valid for a finding on a day; none if its lines are not as reviewed.
+    fn entry<'e>(&self, finding: &Finding, entries: &'e DecisionEntries, day: Date) -> Option<&'e DecisionEntry> {
+        match self {
+            Self::None => entries.entry(finding, None, day),
+            Self::Same(content) => entries.entry(finding, Some(content), day),
+            Self::Changed | Self::Unknown => None,
         }
     }
 }
@@ -447,20 +460,19 @@ fn reviewed(
     repo: &Repo,
     reader: &mut Reader<'_>,
     (found, finding): (&wire::Finding, &Finding),
-    (source, files): (&wire::Source, &ReviewedFiles),
-) -> Lines {
-    let Some(path) = finding.file() else { return Lines::None };
+    (source, files): (&wire::ReviewedSource, &ReviewedFiles),
+) -> ReviewedContent {
+    let Some(path) = finding.file() else { return ReviewedContent::None };
     let head = source.head.as_deref().and_then(crate::diff::ObjectId::from_hex);
     if let Some(state) = finding.commit.or(head).and_then(|commit| repo.state_of(commit).ok()) {
         let content = decided::content(reader, &state, finding);
         if let Some(content) = content.filter(|c| is_quoted(c, finding)) {
-            return Lines::Same(content);
+            return ReviewedContent::Same(content);
         }
     }
-    let is_its = |(commit, change): &&(Option<String>, FileChange)| *commit == found.commit && change.path() == path;
-    let stored = files.iter().rev().find(is_its).and_then(|(_, change)| change.entry.new.as_ref()?.id);
+    let stored = apply::change_of(files, found, path).and_then(|change| change.entry.new.as_ref()?.id);
     let lines = apply::reviewed(files, found, finding);
-    let mut out = Lines::Changed;
+    let mut out = ReviewedContent::Changed;
     let first = (source.kind == wire::SourceKind::Staged).then_some(State::Index);
     for state in first.into_iter().chain([State::Worktree, State::Index]) {
         let content = decided::content(reader, &state, finding).filter(|c| is_quoted(c, finding));
@@ -474,32 +486,36 @@ fn reviewed(
             (None, None) => !finding.quote().contains(MASK),
         };
         if is_same {
-            return Lines::Same(content);
+            return ReviewedContent::Same(content);
         }
-        let has_secret = |lines: &Vec<Vec<u8>>| lines.iter().any(|l| l.windows(2).any(|w| w == MASK.as_bytes()));
-        if finding.lines().is_some() && lines.as_ref().is_none_or(has_secret) {
-            out = Lines::Unknown;
+        if finding.lines().is_some() && lines.as_deref().is_none_or(has_secret) {
+            out = ReviewedContent::Unknown;
         }
     }
     out
 }
 
+/// Returns true if a secret in lines of a stored change is masked.
+fn has_secret(lines: &[Vec<u8>]) -> bool {
+    lines.iter().any(|l| l.windows(2).any(|w| w == MASK.as_bytes()))
+}
+
 /// Returns true if a content contains the quote of a finding. A finding without lines does not quote its file.
-fn is_quoted(content: &Content, finding: &Finding) -> bool {
+fn is_quoted(content: &DecidedContent, finding: &Finding) -> bool {
     finding.lines().is_none() || contains(&content.text, finding.quote())
 }
 
 /// Returns true if a content has these lines, ignoring white space around them.
-fn is_text(content: &Content, lines: &[Vec<u8>]) -> bool {
+fn is_text(content: &DecidedContent, lines: &[Vec<u8>]) -> bool {
     let now: Vec<&[u8]> = content.text.split(|b| *b == b'\n').map(<[u8]>::trim_ascii).collect();
     now.len() == lines.len() && now.iter().zip(lines).all(|(now, line)| *now == line.trim_ascii())
 }
 
 /// Reads the content of a finding: in the reviewed state, or else in the worktree or the index. Lines that differ only
 /// in a secret count as the same: the digest of an entry decides whether it matches them.
-fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire::Source) -> Lines {
+fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire::ReviewedSource) -> ReviewedContent {
     if finding.file().is_none() {
-        return Lines::None;
+        return ReviewedContent::None;
     }
     let head = source.head.as_deref().and_then(crate::diff::ObjectId::from_hex);
     let reviewed = match (finding.commit.or(head), source.kind) {
@@ -510,24 +526,28 @@ fn lines(repo: &Repo, reader: &mut Reader<'_>, finding: &Finding, source: &wire:
     for state in reviewed.into_iter().chain([State::Worktree, State::Index]) {
         let content = decided::content(reader, &state, finding);
         if let Some(content) = content.filter(|c| is_quoted(c, finding)) {
-            return Lines::Same(content);
+            return ReviewedContent::Same(content);
         }
     }
-    Lines::Changed
+    ReviewedContent::Changed
 }
 
 /// Returns true if lines contain a quote, ignoring white space and masked parts of the quote.
 pub(super) fn contains(lines: &[u8], quote: &str) -> bool {
-    let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let lines = fold(&String::from_utf8_lossy(lines));
+    let lines = on_one_line(&String::from_utf8_lossy(lines));
     // A long quote is truncated.
-    let quote = fold(quote.split(" …").next().unwrap_or_default());
+    let quote = on_one_line(quote.split(" …").next().unwrap_or_default());
     let mut rest = lines.as_str();
     quote.split("**").map(|piece| piece.trim_matches('*')).filter(|piece| !piece.is_empty()).all(|piece| {
         let found = rest.find(piece);
         rest = found.map_or("", |at| &rest[at + piece.len()..]);
         found.is_some()
     })
+}
+
+/// Returns the words of a text, separated by single spaces.
+fn on_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 fn changed(found: &wire::Finding) -> Error {
@@ -549,7 +569,7 @@ fn unknown(found: &wire::Finding) -> Error {
 }
 
 /// Adds entries to the shared file of a worktree, and creates the file if it is missing.
-pub(super) fn share(repo: &Repo, top: &Path, entries: impl Iterator<Item = Entry>) -> Result<()> {
+pub(super) fn share(repo: &Repo, top: &Path, entries: impl Iterator<Item = DecisionEntry>) -> Result<()> {
     rewrite(repo, top, |name, before| Ok(changed_file(name, before, entries)?.render().into_bytes()))
 }
 
@@ -563,44 +583,47 @@ pub(super) fn rewrite(
     let _lock = lock(repo)?;
     let path = top.join(SHARED);
     let folder = path.parent().unwrap_or(top);
-    let unfit = |why: &str| Error::usage(format!("{SHARED} {why}"));
     for (place, name) in [(folder, SHARED.rsplit_once('/').map_or(SHARED, |(folder, _)| folder)), (&*path, SHARED)] {
-        let away = || format!("move it away: mv {name} {name}.old");
-        match std::fs::symlink_metadata(place) {
-            Ok(meta) if meta.is_symlink() => {
-                return Err(unfit("is a symbolic link, or in one").hint(away()));
-            }
+        let why = match std::fs::symlink_metadata(place) {
+            Ok(meta) if meta.is_symlink() => "is a symbolic link, or in one",
             // Opening a named pipe would block.
-            Ok(meta) if place == path && !meta.is_file() => return Err(unfit("is not a regular file").hint(away())),
-            _ => {}
-        }
+            Ok(meta) if place == path && !meta.is_file() => "is not a regular file",
+            _ => continue,
+        };
+        return Err(Error::usage(format!("{SHARED} {why}")).hint(format!("move it away: mv {name} {name}.old")));
     }
-    let failed = |e: &std::io::Error| Error::incomplete(format!("{SHARED} cannot be written")).caused_by(e);
     let before = match std::fs::read(&path) {
         Ok(bytes) => Some(bytes),
         Err(e) if e.kind() == ErrorKind::NotFound => None,
-        Err(e) => return Err(failed(&e)),
+        Err(e) => return Err(not_written(&e)),
     };
     let after = change(SHARED, before)?;
-    let write = || {
-        std::fs::create_dir_all(folder)?;
-        let mut file = tempfile::Builder::new();
-        #[cfg(unix)]
-        file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
-        let mut file = file.tempfile_in(folder)?;
-        file.write_all(&after)?;
-        file.as_file().sync_all()?;
-        file.persist(&path).map_err(|e| e.error)?;
-        Ok(())
-    };
-    write().map_err(|e: std::io::Error| failed(&e))
+    replace(&path, folder, &after).map_err(|e| not_written(&e))
+}
+
+/// Returns the error for a shared file that cannot be read or written.
+fn not_written(e: &std::io::Error) -> Error {
+    Error::incomplete(format!("{SHARED} cannot be written")).caused_by(e)
+}
+
+/// Replaces a file atomically, and creates its folder if it is missing.
+fn replace(path: &Path, folder: &Path, content: &[u8]) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::Builder::new();
+    #[cfg(unix)]
+    file.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    let mut file = file.tempfile_in(folder)?;
+    file.write_all(content)?;
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|e| e.error)?;
+    Ok(())
 }
 
 /// Takes the lock of the shared file. The system releases it when the file is closed or the process ends.
 fn lock(repo: &Repo) -> Result<File> {
     let path = repo.git_dir().join(LOCK);
-    let failed = |e: &std::io::Error| Error::incomplete(format!("cannot lock {}", path.display())).caused_by(e);
-    let file = File::options().create(true).truncate(false).write(true).open(&path).map_err(|e| failed(&e))?;
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|e| not_locked(&path, &e))?;
     let started = Instant::now();
     loop {
         match file.try_lock() {
@@ -610,13 +633,22 @@ fn lock(repo: &Repo) -> Result<File> {
                 return Err(Error::incomplete(format!("{SHARED} is being written by another process"))
                     .hint("run the command again when the other process has ended"));
             }
-            Err(TryLockError::Error(e)) => return Err(failed(&e)),
+            Err(TryLockError::Error(e)) => return Err(not_locked(&path, &e)),
         }
     }
 }
 
+/// Returns the error for a lock file that cannot be opened or locked.
+fn not_locked(path: &Path, e: &std::io::Error) -> Error {
+    Error::incomplete(format!("cannot lock {}", path.display())).caused_by(e)
+}
+
 /// Returns a file with additional entries.
-pub(super) fn changed_file(name: &str, before: Option<Vec<u8>>, entries: impl Iterator<Item = Entry>) -> Result<Sheet> {
+pub(super) fn changed_file(
+    name: &str,
+    before: Option<Vec<u8>>,
+    entries: impl Iterator<Item = DecisionEntry>,
+) -> Result<Sheet> {
     let mut all = before.map(|bytes| decided::sheet(name, &bytes)).transpose()?.unwrap_or_default();
     entries.for_each(|entry| all.put(entry));
     Ok(all)
@@ -633,7 +665,7 @@ impl Digests {
     ///
     /// # Errors
     /// As [`Self::of`].
-    pub(super) fn prepare(&mut self, contents: &[(Option<String>, &Content)]) -> Result<()> {
+    pub(super) fn prepare(&mut self, contents: &[(Option<String>, &DecidedContent)]) -> Result<()> {
         let keys: HashSet<(Option<String>, Vec<u8>)> =
             contents.iter().map(|(path, content)| (path.clone(), content.text.clone())).collect();
         let keys: Vec<_> = keys.into_iter().filter(|key| !self.known.contains_key(key)).collect();
@@ -648,7 +680,7 @@ impl Digests {
     ///
     /// # Errors
     /// Incomplete: the system has no random numbers.
-    pub(super) fn of(&mut self, path: Option<String>, content: &Content) -> Result<Digest> {
+    pub(super) fn of(&mut self, path: Option<String>, content: &DecidedContent) -> Result<Digest> {
         let key = (path, content.text.clone());
         if let Some(digest) = self.known.get(&key) {
             return Ok(digest.clone());
@@ -667,8 +699,7 @@ fn salt() -> Result<[u8; 16]> {
 
 /// Formats a person's text on one line, without secrets.
 fn clean(rules: &RuleSet, text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    rules.masked(&text).chars().take(REASON).collect()
+    rules.masked(&on_one_line(text)).chars().take(REASON).collect()
 }
 
 /// Returns the first line of a quote, which is masked already.

@@ -15,9 +15,9 @@ mod verdict;
 pub(super) use merge::merged;
 
 use super::apply::{Edits, Rewrite, Target};
-use super::decide::{self, Listed, list, select};
+use super::decide::{self, ListedFinding, list, select};
 use super::worktree;
-use crate::ai::run::{Around, Consulted, Question};
+use crate::ai::run::{Consulted, Question, WorktreeAccess};
 use crate::ai::{redact, restore};
 use crate::diff::RepoPath;
 use crate::env::Env;
@@ -32,16 +32,16 @@ use crate::review::{self, Consultation, Place, World};
 use crate::rules::RuleSet;
 use crate::shell;
 use crate::wire;
-use crate::wire::fixing::{Attempt, AttemptVerdict, Fix, FixOutcome, Plan, Step};
+use crate::wire::fixing::{Attempt, AttemptVerdict, FixOutcome, StoredFix, StoredPlan, StoredStep};
 use crate::wire::stored::Session;
 use allowance::Allowance;
 use copy::Copy;
-use guard::{Bounds, Changed, Surroundings};
+use guard::{Bounds, ChangedFile, GuardContext};
 use refusals::{Refusals, is_for_good, told};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use testing::{Subject, Tests};
+use testing::{TestSubject, Tests};
 use verdict::Verification;
 
 /// The findings to fix, and the limits.
@@ -83,7 +83,7 @@ pub enum Chosen {
 
 /// The reasons why an attempt failed, for the next one.
 #[derive(Clone, Debug, Default)]
-struct Failure {
+struct FailedAttempt {
     reasons: Vec<String>,
     patch: String,
 }
@@ -116,12 +116,12 @@ pub struct Fixing {
     left_out: Vec<String>,
     chosen: Chosen,
     allowed: Globs,
-    around: Surroundings,
+    around: GuardContext,
     /// Command or step that adds the fix to the session as its next round.
     next_round: String,
     allowance: Allowance,
-    fix: Fix,
-    changes: Vec<Changed>,
+    fix: StoredFix,
+    changes: Vec<ChangedFile>,
     /// Forbidden paths that the last attempt changed.
     refused: Vec<String>,
     /// Whether all backends refused the last attempt for a permanent reason.
@@ -139,8 +139,7 @@ impl Fixing {
     pub fn open(ask: FixAsk, world: &World<'_>) -> Result<Self> {
         let (place, policy) = review::place(&ask.request, world.env)?;
         let id = ask.session;
-        let missing = || worktree::not_found(&id);
-        let store = Store::find(&place)?.ok_or_else(missing)?;
+        let store = Store::find(&place)?.ok_or_else(|| worktree::not_found(&id))?;
         let session = store.session(&id)?;
         let repo = Repo::open(&ask.request.dir, world.env)?;
         let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
@@ -152,7 +151,7 @@ impl Fixing {
         let around = surroundings(&repo, &policy, &base);
         let next_round = worktree::next_round(&session, &repo);
         let allowance = Allowance::new(&policy, &ask.request.overrides);
-        let fix = Fix::new(ask.via, findings.iter().map(|f| f.id.clone()).collect(), world.now);
+        let fix = StoredFix::new(ask.via, findings.iter().map(|f| f.id.clone()).collect(), world.now);
         let mut fixing = Self {
             env: world.env.clone(),
             known: BTreeSet::new(),
@@ -194,8 +193,8 @@ impl Fixing {
             return Err(worktree::not_checked_out(&self.session, commit));
         }
         let fixed = before.fixed(&self.findings);
-        let is_open = |(f, has_lines): &(&wire::Finding, &bool)| **has_lines && !fixed.contains(&f.id);
-        let (open, done): (Vec<_>, Vec<_>) = self.findings.iter().zip(&has_lines).partition(is_open);
+        let (open, done): (Vec<_>, Vec<_>) =
+            self.findings.iter().zip(&has_lines).partition(|(f, has_lines)| **has_lines && !fixed.contains(&f.id));
         let open: Vec<wire::Finding> = open.into_iter().map(|(f, _)| f.clone()).collect();
         if !done.is_empty() && (self.chosen == Chosen::Named || open.is_empty()) {
             let reasons: Vec<String> = done.iter().map(|(f, _)| why_done(f, &fixed)).collect();
@@ -239,7 +238,7 @@ impl Fixing {
     }
 
     /// Returns the stored fix.
-    pub fn stored(&self) -> &Fix {
+    pub fn stored(&self) -> &StoredFix {
         &self.fix
     }
 
@@ -272,12 +271,13 @@ impl Fixing {
 
     /// Returns the paths that may not be changed without a person's consent, each with the reason.
     pub fn forbidden<'p>(&self, paths: impl IntoIterator<Item = &'p str>) -> Vec<(String, &'static str)> {
-        let class = |path: &str| {
-            let path = RepoPath::from(path);
-            let class = guard::class_of(&path, &self.around).filter(|_| !self.allowed.matches(&path))?;
-            Some((path.to_wire(), class))
-        };
-        paths.into_iter().filter_map(class).collect()
+        paths.into_iter().filter_map(|path| self.forbidden_path(&RepoPath::from(path))).collect()
+    }
+
+    /// Returns a path with the reason why it may not be changed, or `None` if it may.
+    fn forbidden_path(&self, path: &RepoPath) -> Option<(String, &'static str)> {
+        let class = guard::class_of(path, &self.around).filter(|_| !self.allowed.matches(path))?;
+        Some((path.to_wire(), class))
     }
 
     /// Requests a plan, and stores it.
@@ -298,13 +298,12 @@ impl Fixing {
             self.end(if consulted.stopped { FixOutcome::Interrupted } else { FixOutcome::Failed })?;
             return Err(self.unanswered("no plan was made", &consulted.failed));
         };
-        let mask = |text: &str| self.rules.masked(text);
-        let step = |s: &crate::ai::claim::fix::PlanStep| Step {
-            text: mask(&s.text),
-            files: s.files.iter().map(|f| mask(f)).collect(),
-        };
-        let steps = plan.steps.iter().map(step).collect();
-        self.fix.plan = Some(Plan { backend, summary: mask(&plan.summary), steps, edited: false });
+        let steps = plan.steps.iter().map(|s| StoredStep {
+            text: self.rules.masked(&s.text),
+            files: s.files.iter().map(|f| self.rules.masked(f)).collect(),
+        });
+        let (steps, summary) = (steps.collect(), self.rules.masked(&plan.summary));
+        self.fix.plan = Some(StoredPlan { backend, summary, steps, edited: false });
         self.keep(FixOutcome::Planned)
     }
 
@@ -346,7 +345,7 @@ impl Fixing {
     /// # Errors
     /// Incomplete: an attempt cannot be stored, or no model is available at all.
     pub fn execute(&mut self, world: &World<'_>, tell: &mut dyn FnMut(u32, &[String])) -> Result<Ended> {
-        let mut failure: Option<Failure> = None;
+        let mut failure: Option<FailedAttempt> = None;
         let mut last = (AttemptVerdict::Failed, Vec::new());
         for number in 1..=self.policy.fix.max_attempts {
             if world.stop.signal().is_some() {
@@ -383,7 +382,7 @@ impl Fixing {
             attempt.tokens = self.allowance.spent.tokens() - before.tokens();
             attempt.cost = self.allowance.spent.cost_since(&before);
             last = (attempt.verdict, attempt.reasons.clone());
-            failure = Some(Failure { reasons: attempt.reasons.clone(), patch: attempt.patch.clone() });
+            failure = Some(FailedAttempt { reasons: attempt.reasons.clone(), patch: attempt.patch.clone() });
             if let Some(place) = self.fix.attempts.last_mut() {
                 *place = attempt;
             }
@@ -415,13 +414,9 @@ impl Fixing {
     fn attempt(
         &mut self,
         mut attempt: Attempt,
-        failure: Option<&Failure>,
+        failure: Option<&FailedAttempt>,
         world: &World<'_>,
     ) -> Result<(Attempt, Vec<String>)> {
-        let fail = |mut attempt: Attempt, verdict, reasons: Vec<String>| {
-            (attempt.verdict, attempt.reasons) = (verdict, reasons);
-            Ok((attempt, Vec::new()))
-        };
         let plan = self.fix.plan.clone().unwrap_or_default();
         let question = questions::execute(&self.findings, &plan, &self.ask.allowed, failure, &self.rules);
         let consulted = self.consult(&question, true, world)?;
@@ -429,7 +424,7 @@ impl Fixing {
         let Some((_, report)) = consulted.answer else {
             self.is_refused_for_good = is_for_good(&consulted.setbacks);
             let why = consulted.failed.iter().map(|f| self.rules.masked(f)).collect();
-            return fail(attempt, AttemptVerdict::Failed, why);
+            return Ok(failed(attempt, AttemptVerdict::Failed, why));
         };
         let problem = report.problem.as_ref().map(|p| format!("\nproblem: {p}")).unwrap_or_default();
         attempt.execution_output = self.rules.masked(&format!("{}{problem}", report.summary));
@@ -437,49 +432,49 @@ impl Fixing {
         attempt.files = changes.iter().map(|c| c.path.to_wire()).collect();
         attempt.patch = edits_of(&changes).masked_patch(&self.rules);
         if !refused.is_empty() {
-            return fail(attempt, AttemptVerdict::Rejected, refused);
+            return Ok(failed(attempt, AttemptVerdict::Rejected, refused));
         }
         if changes.is_empty() {
             let words = self.rules.masked(report.problem.as_deref().unwrap_or(&report.summary));
-            return fail(attempt, AttemptVerdict::NoChange, refusals.without_change(&words));
+            return Ok(failed(attempt, AttemptVerdict::NoChange, refusals.without_change(&words)));
         }
         let mut copy = self.base.again(world.stop)?;
         for change in &changes {
             if let Err(e) = copy.write(&change.path, &change.after) {
-                return fail(attempt, AttemptVerdict::Rejected, vec![e.on_one_line()]);
+                return Ok(failed(attempt, AttemptVerdict::Rejected, vec![e.on_one_line()]));
             }
         }
         let forbidden = self.violations(&changes, &copy)?;
         if !forbidden.is_empty() {
-            return fail(attempt, AttemptVerdict::Forbidden, refusals.added_to(forbidden));
+            return Ok(failed(attempt, AttemptVerdict::Forbidden, refusals.added_to(forbidden)));
         }
         if let Some(limit) = self.allowance.used_up().filter(|_| self.has_backend()) {
-            return fail(attempt, AttemptVerdict::Unverified, vec![format!("not verified: {limit}")]);
+            return Ok(failed(attempt, AttemptVerdict::Unverified, vec![format!("not verified: {limit}")]));
         }
         let verification = self.review(&copy, false, world)?;
         self.allowance.spend(verification.usage());
         if world.stop.signal().is_some() {
-            return fail(attempt, AttemptVerdict::Interrupted, Vec::new());
+            return Ok(failed(attempt, AttemptVerdict::Interrupted, Vec::new()));
         }
         let (verdict, reasons) = verification.verdict(&self.findings, &self.known);
         let reasons: Vec<String> = reasons.iter().map(|r| self.rules.masked(r)).collect();
         if verdict != AttemptVerdict::Verified {
             let problem = report.problem.map(|p| self.rules.masked(&p));
-            return fail(attempt, verdict, refusals.added_to(told(reasons, problem.as_deref())));
+            return Ok(failed(attempt, verdict, refusals.added_to(told(reasons, problem.as_deref()))));
         }
         let mut notes = Vec::new();
         let deadline = self.allowance.deadline(TESTS);
-        let subject = Subject { fixed: &copy, base: &self.base, top: &self.place.top };
+        let subject = TestSubject { fixed: &copy, base: &self.base, top: &self.place.top };
         match testing::run(&self.policy.tests, subject, &self.env, deadline, world.stop) {
             Tests::NotAsked | Tests::Passed => {}
             Tests::NotRun(why) => notes.push(format!("the tests did not run: {}", self.rules.masked(&why))),
             Tests::Failed(output) => {
                 let output = self.rules.masked(&output);
-                return fail(attempt, AttemptVerdict::TestsFailed, vec![format!("the tests fail: {output}")]);
+                return Ok(failed(attempt, AttemptVerdict::TestsFailed, vec![format!("the tests fail: {output}")]));
             }
         }
         if world.stop.signal().is_some() {
-            return fail(attempt, AttemptVerdict::Interrupted, Vec::new());
+            return Ok(failed(attempt, AttemptVerdict::Interrupted, Vec::new()));
         }
         attempt.verdict = AttemptVerdict::Verified;
         self.changes = changes;
@@ -487,7 +482,10 @@ impl Fixing {
     }
 
     /// Returns the files with the drafts of a model applied, and the reasons why drafts are rejected.
-    fn restored(&self, drafts: &std::collections::BTreeMap<RepoPath, String>) -> Result<(Vec<Changed>, Vec<String>)> {
+    fn restored(
+        &self,
+        drafts: &std::collections::BTreeMap<RepoPath, String>,
+    ) -> Result<(Vec<ChangedFile>, Vec<String>)> {
         let (mut changes, mut refused) = (Vec::new(), Vec::new());
         for (path, text) in drafts {
             let before = self.base.read(path)?;
@@ -497,7 +495,7 @@ impl Fixing {
             };
             match after {
                 Ok(after) if before.as_ref() == Some(&after) => {}
-                Ok(after) => changes.push(Changed { path: path.clone(), before, after }),
+                Ok(after) => changes.push(ChangedFile { path: path.clone(), before, after }),
                 Err(why) => refused.push(format!("{}: {why}", path.to_wire())),
             }
         }
@@ -505,7 +503,7 @@ impl Fixing {
     }
 
     /// Returns the forbidden changes of a fix, to display.
-    fn violations(&mut self, changes: &[Changed], copy: &Copy) -> Result<Vec<String>> {
+    fn violations(&mut self, changes: &[ChangedFile], copy: &Copy) -> Result<Vec<String>> {
         let of_findings = self.findings.iter().filter_map(|f| Some(RepoPath::from(f.file.as_deref()?))).collect();
         let bounds = Bounds { allowed: &self.allowed, of_findings: &of_findings, around: &self.around };
         let violations = guard::violations(changes, &bounds);
@@ -519,12 +517,12 @@ impl Fixing {
             .collect();
         let repo = Repo::open(copy.top(), copy.env())?;
         let seen = repo.unstaged(true)?;
-        let is_seen = |path: &RepoPath| seen.entries.iter().any(|e| e.new.as_ref().is_some_and(|n| n.path == *path));
+        let seen: BTreeSet<&RepoPath> = seen.entries.iter().filter_map(|e| Some(&e.new.as_ref()?.path)).collect();
         for change in changes {
             let path = change.path.to_wire();
             if self.policy.ignores(&change.path) {
                 out.push(format!("{path} is ignored by the policy, so that no review sees it"));
-            } else if !is_seen(&change.path) {
+            } else if !seen.contains(&change.path) {
                 out.push(format!("{path} is ignored by git, so that no review sees it"));
             }
         }
@@ -549,7 +547,7 @@ impl Fixing {
         let mut request = self.request(&self.base);
         (request.backends, request.cache) = (self.backends(), CacheUse::Refused);
         let world = World { env: self.base.env(), ..*world };
-        let around = Around { new: self.base.new_files().to_vec(), is_editable };
+        let around = WorktreeAccess { new: self.base.new_files().to_vec(), is_editable };
         let consulted = Consultation::open(&request, &world)?.ask_around(question, Some(&around), &world)?;
         let consulted = consulted.ok_or_else(|| Error::usage("no backend is configured to write a fix"))?;
         self.allowance.spend(consulted.usage.iter().map(|u| u.spent));
@@ -615,7 +613,6 @@ impl Fixing {
     /// # Errors
     /// Usage: a conflict; nothing is written. Incomplete: a file cannot be written.
     pub fn write(&mut self) -> Result<Vec<String>> {
-        let rewrite = |c: &Changed| Rewrite { path: c.path.clone(), base: c.before.clone(), after: c.after.clone() };
         let repo = Repo::open(&self.place.top, self.base.env());
         let target = repo.and_then(|repo| Target::of(&repo, &self.place.top));
         let edits = target.and_then(|target| Edits::of_rewrites(&target, self.changes.iter().map(rewrite)));
@@ -639,21 +636,28 @@ impl Fixing {
 }
 
 /// Collects the facts about the repository that the guard needs.
-fn surroundings(repo: &Repo, policy: &Policy, base: &Copy) -> Surroundings {
+fn surroundings(repo: &Repo, policy: &Policy, base: &Copy) -> GuardContext {
     let named = policy.rules.paths.iter().chain(&policy.review.conventions);
     let top = repo.worktree().map(|top| top.canonicalize().unwrap_or_else(|_| top.to_owned()));
-    let below_top = |path: &Path| {
-        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        Some(path.strip_prefix(top.as_ref()?).ok()?.to_str()?.to_owned())
-    };
     let hooks = repo.hooks().ok().filter(|hooks| hooks.configured.is_some());
-    let around = Surroundings {
+    let around = GuardContext {
         of_policy: named.cloned().chain([policy.history.path.clone()]).collect(),
-        of_hooks: hooks.and_then(|hooks| below_top(&hooks.path)).into_iter().collect(),
+        of_hooks: hooks.and_then(|hooks| below(top.as_ref()?, &hooks.path)).into_iter().collect(),
         tree: base.files().clone(),
-        ..Surroundings::default()
+        ..GuardContext::default()
     };
     around.with_scripts(&|path| base.read(path).ok().flatten(), policy.tests.command.as_deref())
+}
+
+/// Returns a path relative to a folder, or `None` if it is not below it.
+fn below(top: &Path, path: &Path) -> Option<String> {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    Some(path.strip_prefix(top).ok()?.to_str()?.to_owned())
+}
+
+/// Returns an attempt that ended without a verified change. It has no notes.
+fn failed(attempt: Attempt, verdict: AttemptVerdict, reasons: Vec<String>) -> (Attempt, Vec<String>) {
+    (Attempt { verdict, reasons, ..attempt }, Vec::new())
 }
 
 /// Returns why a model need not fix a finding. `fixed` has the IDs of findings that the rules no longer report.
@@ -673,14 +677,18 @@ const AROUND: usize = 4;
 const TESTS: Duration = Duration::from_secs(600);
 
 /// Returns a fix as edits of the worktree at its start, for a patch.
-fn edits_of(changes: &[Changed]) -> Edits {
+fn edits_of(changes: &[ChangedFile]) -> Edits {
     let place = PathBuf::new();
-    let rewrite = |c: &Changed| Rewrite { path: c.path.clone(), base: c.before.clone(), after: c.after.clone() };
     Edits::unmerged(&place, changes.iter().map(rewrite))
 }
 
+/// Returns a change of the copy as a rewrite of the worktree.
+fn rewrite(change: &ChangedFile) -> Rewrite {
+    Rewrite { path: change.path.clone(), base: change.before.clone(), after: change.after.clone() }
+}
+
 /// Chooses the findings.
-fn chosen(listed: &[Listed], ask: &FixAsk) -> Result<(Vec<wire::Finding>, Chosen)> {
+fn chosen(listed: &[ListedFinding], ask: &FixAsk) -> Result<(Vec<wire::Finding>, Chosen)> {
     let all: Vec<wire::Finding> = listed.iter().map(|l| l.finding.clone()).collect();
     if !ask.findings.is_empty() {
         let mut named: Vec<wire::Finding> = Vec::new();
@@ -700,12 +708,12 @@ fn chosen(listed: &[Listed], ask: &FixAsk) -> Result<(Vec<wire::Finding>, Chosen
         return Ok((named, Chosen::Named));
     }
     let is_decided = listed.iter().any(|l| l.entry.is_some());
-    let accepted = |f: &&wire::Finding| f.disposition == wire::Disposition::Accepted;
-    let blocking = |f: &&wire::Finding| f.blocking && f.disposition == wire::Disposition::Pending;
-    let (found, chosen): (Vec<_>, _) = match is_decided {
-        true => (all.iter().filter(accepted).cloned().collect(), Chosen::Accepted),
-        false => (all.iter().filter(blocking).cloned().collect(), Chosen::Blocking),
+    let (wanted, chosen) = match is_decided {
+        true => (wire::Disposition::Accepted, Chosen::Accepted),
+        false => (wire::Disposition::Pending, Chosen::Blocking),
     };
+    let found = all.into_iter().filter(|f| f.disposition == wanted && (is_decided || f.blocking));
+    let found: Vec<wire::Finding> = found.collect();
     if found.is_empty() {
         let what = if is_decided { "no accepted finding" } else { "no finding that blocks" };
         let error = Error::usage(format!("review {} has {what} to fix", ask.session));

@@ -4,17 +4,17 @@ use super::compare::{Again, Comparison, Current, Earlier};
 use super::cover::{Cover, Here, cover};
 use super::decide::reviewed_files;
 use super::recall;
-use super::region::Side;
+use super::region::RoundChange;
 use super::replaced;
-use super::sight::Sight;
+use super::sight::ReviewedState;
 use super::worktree::{self, has_commit};
 use super::{Ask, Save, stored, words};
-use crate::ai::Usage;
+use crate::ai::BackendUsage;
 use crate::diff::ObjectId;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::finding::Origin;
-use crate::git::Repo;
+use crate::git::{Change, Repo};
 use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
 use crate::review::{self, Note, Record, Review, World};
@@ -22,7 +22,7 @@ use crate::rules::RuleSet;
 use crate::shell;
 use crate::wire;
 use crate::wire::SourceKind;
-use crate::wire::stored::{PullName, Response, Round, Session, Since, State, Status};
+use crate::wire::stored::{PullName, Response, Session, Since, State, Status, StoredRound};
 use std::path::PathBuf;
 
 /// Factor by which incomplete rounds can increase the policy's number of rounds, at most.
@@ -38,7 +38,7 @@ pub(super) struct Follow {
     /// Stored change of each round.
     changes: Vec<Vec<u8>>,
     /// Last stored round at the start of this one.
-    last: Round,
+    last: StoredRound,
     /// Commit that is checked out.
     head: Option<String>,
     repo: Repo,
@@ -61,14 +61,15 @@ fn elsewhere(session: &Session, request: &ReviewRequest, repo: &Repo, checked_ou
         return None;
     }
     let head = repo.head().ok().flatten()?;
-    let has = |commit| has_commit(repo, commit, head);
     let missing = match begun.source.kind {
-        SourceKind::Branch | SourceKind::Commit => worktree::last_commit(session).filter(|commit| !has(*commit))?,
+        SourceKind::Branch | SourceKind::Commit => {
+            worktree::last_commit(session).filter(|commit| !has_commit(repo, *commit, head))?
+        }
         SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes => {
             let base = begun.source.base.as_deref().and_then(ObjectId::from_hex);
             let tip = branch.and_then(|branch| repo.resolve(&format!("refs/heads/{branch}")).ok()).or(base)?;
             // On a switch of branches, git keeps staged and unstaged changes, but not commits.
-            let is_left = !has(tip) || tip == head && branch.is_some() && is_clean(repo);
+            let is_left = !has_commit(repo, tip, head) || tip == head && branch.is_some() && is_clean(repo);
             Some(tip).filter(|_| is_left)?
         }
         SourceKind::Patch | SourceKind::Code | SourceKind::Pr => return None,
@@ -78,12 +79,16 @@ fn elsewhere(session: &Session, request: &ReviewRequest, repo: &Repo, checked_ou
 
 /// Returns true if a source is the checked-out state: the worktree, or the commits up to HEAD.
 fn takes_checkout(source: &Source) -> bool {
-    let is_head = |rev: &str| matches!(rev, "HEAD" | "@");
     match source {
         Source::Branch { head, .. } => head.as_deref().is_none_or(is_head),
         Source::Commit { rev, .. } => is_head(rev),
         _ => takes_worktree(source),
     }
+}
+
+/// Returns true if a revision is the checked-out commit.
+fn is_head(rev: &str) -> bool {
+    matches!(rev, "HEAD" | "@")
 }
 
 fn takes_worktree(source: &Source) -> bool {
@@ -150,9 +155,12 @@ impl Follow {
             return Err(worktree::is_in_stash(&session, &stash));
         }
         // Interrupted and incomplete rounds do not count, up to a limit.
-        let is_free =
-            |r: &&Round| !matches!(r.review.outcome, wire::Outcome::Reviewed | wire::Outcome::NothingToReview);
-        let free = u32::try_from(session.rounds.iter().filter(is_free).count()).unwrap_or(u32::MAX);
+        let free = session
+            .rounds
+            .iter()
+            .filter(|r| !matches!(r.review.outcome, wire::Outcome::Reviewed | wire::Outcome::NothingToReview))
+            .count();
+        let free = u32::try_from(free).unwrap_or(u32::MAX);
         let max_rounds = place.max_rounds.saturating_add(free).min(place.max_rounds.saturating_mul(FREE));
         if last.review.round >= max_rounds {
             let n = place.max_rounds;
@@ -233,7 +241,6 @@ impl Follow {
     fn source(&self, request: &mut ReviewRequest) {
         let begun = &self.session.request;
         let base = begun.source.base.clone();
-        let since_base = || Source::Changes { base: worktree::base(begun, &self.repo) };
         match &mut request.source {
             Source::Auto => {
                 request.source = match begun.source.kind {
@@ -244,7 +251,7 @@ impl Follow {
                         Source::Unstaged { untracked: begun.asked.untracked }
                     }
                     SourceKind::Branch if base.is_some() => Source::Branch { head: begun.asked.rev.clone(), base },
-                    _ => since_base(),
+                    _ => Source::Changes { base: worktree::base(begun, &self.repo) },
                 };
             }
             Source::Changes { base: named @ None } => *named = worktree::base(begun, &self.repo),
@@ -272,34 +279,30 @@ impl Follow {
     }
 
     /// Returns how much this round shows of an earlier one.
-    fn cover(&self, before: &wire::stored::Review, now: &wire::Source, request: &ReviewRequest) -> Cover {
+    fn cover(&self, before: &wire::stored::Review, now: &wire::ReviewedSource, request: &ReviewRequest) -> Cover {
         let source = &before.report.source;
-        let of_commits = |s: &wire::Source| matches!(s.kind, SourceKind::Commit | SourceKind::Branch);
-        let id = |s: &wire::Source| s.head.as_deref().and_then(ObjectId::from_hex);
-        let descends = |(one, other)| self.repo.merge_base(one, other).is_ok_and(|base| base == Some(one));
-        let name = |rev: Option<&str>| rev.filter(|r| *r != "HEAD" && *r != "@").map(str::to_owned);
-        let begun = name(self.session.request.asked.rev.as_deref());
+        let begun = self.session.request.asked.rev.as_deref().filter(|rev| !is_head(rev));
         let asked = match &request.source {
-            Source::Branch { head, .. } => Some(name(head.as_deref())),
-            Source::Commit { rev, .. } => Some(name(Some(rev))),
+            Source::Branch { head, .. } => head.as_deref(),
+            Source::Commit { rev, .. } => Some(rev.as_str()),
             _ => None,
         };
-        let findings = &before.report.findings;
-        let is_found = |path: &str| findings.iter().any(|f| f.file.as_deref() == Some(path));
+        let asked = asked.filter(|rev| !is_head(rev));
         let hides_untracked = match request.source {
-            Source::Unstaged { untracked: false } => self.repo.unstaged(true).map_or(true, |c| {
-                c.entries.iter().any(|e| e.old.is_none() && e.new.as_ref().is_some_and(|n| is_found(&n.path.to_wire())))
-            }),
+            Source::Unstaged { untracked: false } => {
+                self.repo.unstaged(true).map_or(true, |change| has_new_file_of(&before.report.findings, &change))
+            }
             _ => false,
         };
+        let (was_of_commits, is_now_of_commits) = (is_of_commits(source), is_of_commits(now));
         let here = Here {
             head: self.head.clone(),
-            staged: (of_commits(now) || now.kind == SourceKind::Unstaged) && self.is_staged(),
-            changed: of_commits(now) && self.repo.changes(Some("HEAD")).map_or(true, |(c, _)| !c.entries.is_empty()),
+            staged: (is_now_of_commits || now.kind == SourceKind::Unstaged) && self.is_staged(),
+            changed: is_now_of_commits && self.repo.changes(Some("HEAD")).map_or(true, |(c, _)| !c.entries.is_empty()),
             follows_head: begun.is_none(),
-            same_rev: asked.is_some_and(|asked| asked.is_some() && asked == begun),
+            same_rev: asked.is_some() && asked == begun,
             same_pull: self.pull_of_round.is_some() && self.pull_of_round == self.session.request.pull,
-            descends: of_commits(source) && of_commits(now) && id(source).zip(id(now)).is_some_and(descends),
+            descends: was_of_commits && is_now_of_commits && self.descends(now, source),
             has_earlier_head: source.kind == SourceKind::Pr && self.has_checked_out(source),
             hides_untracked,
         };
@@ -307,10 +310,15 @@ impl Follow {
     }
 
     /// Returns true if the head of a source is the checked-out commit or an ancestor of it.
-    fn has_checked_out(&self, source: &wire::Source) -> bool {
-        let id = |text: Option<&str>| text.and_then(ObjectId::from_hex);
-        let ends = id(source.head.as_deref()).zip(id(self.head.as_deref()));
-        ends.is_some_and(|(head, here)| has_commit(&self.repo, head, here))
+    fn has_checked_out(&self, source: &wire::ReviewedSource) -> bool {
+        let here = self.head.as_deref().and_then(ObjectId::from_hex);
+        head_of(source).zip(here).is_some_and(|(head, here)| has_commit(&self.repo, head, here))
+    }
+
+    /// Returns true if the head of a source is that of an earlier one, or descends from it.
+    fn descends(&self, now: &wire::ReviewedSource, before: &wire::ReviewedSource) -> bool {
+        let heads = head_of(before).zip(head_of(now));
+        heads.is_some_and(|(one, other)| self.repo.merge_base(one, other).is_ok_and(|base| base == Some(one)))
     }
 
     /// Compares with the earlier rounds. Unresolved findings of backends remain findings of the review.
@@ -322,11 +330,11 @@ impl Follow {
         request: &ReviewRequest,
         rules: &RuleSet,
         world: &World<'_>,
-    ) -> Result<Compared> {
+    ) -> Result<RoundComparison> {
         let report = stored::report(review, rules);
-        let sight = Sight::new(&self.repo, request, &report.source, rules)?;
+        let sight = ReviewedState::new(&self.repo, request, &report.source, rules)?;
         let now = Current {
-            change: Side { text: &record.text, left_out: &record.left_out },
+            change: RoundChange { text: &record.text, left_out: &record.left_out },
             source: &report.source,
             look: &sight,
         };
@@ -358,17 +366,16 @@ impl Follow {
         }
         let notes = review.models.usage.iter().filter_map(|usage| self.other_model(usage)).collect::<Vec<_>>();
         review.notes.extend(notes);
-        Ok(Compared { since, again })
+        Ok(RoundComparison { since, again })
     }
 
     /// Returns a note if a backend uses another model than in its last round.
-    fn other_model(&self, usage: &Usage) -> Option<Note> {
-        let of = |round: &Round| {
+    fn other_model(&self, usage: &BackendUsage) -> Option<Note> {
+        let (round, model) = self.session.rounds.iter().rev().find_map(|round| {
             let mut all = round.review.report.usage.iter();
             let known = all.find(|u| u.backend == usage.backend && !u.model.is_empty())?;
             Some((round.review.round, known.model.clone()))
-        };
-        let (round, model) = self.session.rounds.iter().rev().find_map(of)?;
+        })?;
         if usage.model.is_empty() || model == usage.model {
             return None;
         }
@@ -379,12 +386,13 @@ impl Follow {
     /// Changes the state from fixed to unchecked if the rule of a finding is inactive now. `is_silent` returns true for
     /// such a rule, given the rules that were active at the time: a changed line is not fixed if no rule checks it.
     fn unmend(&self, since: &mut Since, is_silent: impl Fn(&str, &str) -> bool) {
-        let rounds = || self.session.rounds.iter().rev().map(|r| &r.review.report);
         for e in since.entries.iter_mut().filter(|e| e.state == State::Fixed) {
-            let is_it = |f: &&wire::Finding| {
-                f.fingerprint == e.fingerprint && f.title == e.title && f.origin == Origin::Rules.name()
-            };
-            let known = rounds().find(|r| r.findings.iter().any(|f| is_it(&f)));
+            let mut reports = self.session.rounds.iter().rev().map(|r| &r.review.report);
+            let known = reports.find(|r| {
+                r.findings
+                    .iter()
+                    .any(|f| f.fingerprint == e.fingerprint && f.title == e.title && f.origin == Origin::Rules.name())
+            });
             if known.is_some_and(|r| is_silent(&e.rule_id, &r.tool.rules_hash)) {
                 e.state = State::Unchecked;
                 since.fixed = since.fixed.saturating_sub(1);
@@ -394,9 +402,28 @@ impl Follow {
     }
 }
 
+/// Returns true if a source is a commit or a branch, so that the worktree is not part of it.
+fn is_of_commits(source: &wire::ReviewedSource) -> bool {
+    matches!(source.kind, SourceKind::Commit | SourceKind::Branch)
+}
+
+/// Returns the last commit of a source.
+fn head_of(source: &wire::ReviewedSource) -> Option<ObjectId> {
+    source.head.as_deref().and_then(ObjectId::from_hex)
+}
+
+/// Returns true if a change adds a file that one of the findings is about.
+fn has_new_file_of(findings: &[wire::Finding], change: &Change) -> bool {
+    let mut added = change.entries.iter().filter(|e| e.old.is_none()).filter_map(|e| e.new.as_ref());
+    added.any(|side| {
+        let path = side.path.to_wire();
+        findings.iter().any(|f| f.file.as_deref() == Some(&*path))
+    })
+}
+
 /// The result of the comparison with earlier findings.
 #[derive(Debug)]
-pub(super) struct Compared {
+pub(super) struct RoundComparison {
     pub(super) since: Since,
     /// Findings at positions where others were fixed.
     pub(super) again: Vec<Again>,

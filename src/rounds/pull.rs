@@ -16,8 +16,9 @@ const MOST: usize = 300;
 
 /// Returns the name of a pull request with secrets masked, as it is stored.
 pub(super) fn masked(pull: &PullName, rules: &RuleSet) -> PullName {
-    let text = |text: &str| stored::masked(text, rules).unwrap_or_else(|| text.to_owned());
-    PullName { forge: text(&pull.forge), project: text(&pull.project), number: pull.number, base: text(&pull.base) }
+    let [forge, project, base] = [&pull.forge, &pull.project, &pull.base]
+        .map(|text| stored::masked(text, rules).unwrap_or_else(|| text.clone()));
+    PullName { forge, project, number: pull.number, base }
 }
 
 /// Returns the command that reviews a pull request again. It contains the remote if several are configured and the

@@ -6,8 +6,8 @@
 
 use super::region::changes;
 use crate::ai::ask::Spent;
-use crate::ai::{Compliance, Dropped, Missing, Models, Opinion, Usage, Violation};
-use crate::context::Item;
+use crate::ai::{BackendUsage, Compliance, DesignViolation, Dropped, Models, Opinion, UnmetRequirement};
+use crate::context::GatheredItem;
 use crate::diff::{FileChange, LineKind, LineNo, ObjectId, RepoPath, trim_line_end, unified};
 use crate::error::ExitStatus;
 use crate::finding::listing::Unlisted;
@@ -77,8 +77,8 @@ pub fn review(report: &wire::Report, change: &[u8]) -> Review {
 }
 
 /// Returns a ticket that models got; its text is not stored.
-fn context(c: &wire::ContextItem) -> Item {
-    Item {
+fn context(c: &wire::ContextItem) -> GatheredItem {
+    GatheredItem {
         reference: c.reference.clone(),
         title: c.title.clone(),
         source: c.source.clone(),
@@ -167,7 +167,7 @@ fn disposition(f: &wire::Finding) -> Option<Disposition> {
     Some(Disposition { decision, reason: decided.reason.clone(), owner: decided.owner.clone(), expires })
 }
 
-fn reproduction(r: &wire::Reproduction) -> Reproduction {
+fn reproduction(r: &wire::ReproductionTest) -> Reproduction {
     let files = r.files.iter().map(|f| (f.path.clone(), f.text.clone())).collect();
     Reproduction { command: r.command.clone(), files }
 }
@@ -190,8 +190,9 @@ fn flow_step(s: &wire::FlowStep) -> Option<FlowStep> {
 fn framed(f: &wire::Finding, files: &[(Option<String>, FileChange)]) -> Finding {
     let mut out = finding(f);
     if let (Some(file), Some(span)) = (out.file(), out.lines()) {
-        let fits = |(commit, change): &&(Option<String>, FileChange)| *commit == f.commit && change.path() == file;
-        out.frame = files.iter().rev().find(fits).and_then(|(_, change)| frame(change, span));
+        let mut files = files.iter().rev();
+        let change = files.find(|(commit, change)| *commit == f.commit && change.path() == file);
+        out.frame = change.and_then(|(_, change)| frame(change, span));
     }
     out
 }
@@ -223,7 +224,7 @@ fn first_change(files: &[(Option<String>, FileChange)]) -> Option<Location> {
     })
 }
 
-fn source(s: &wire::Source) -> SourceInfo {
+fn source(s: &wire::ReviewedSource) -> SourceInfo {
     let kind = match s.kind {
         wire::SourceKind::Staged => SourceKind::Staged,
         wire::SourceKind::Unstaged => SourceKind::Unstaged,
@@ -238,7 +239,7 @@ fn source(s: &wire::Source) -> SourceInfo {
     SourceInfo { kind, base, head, tree, base_tree: None, label: kind.name().to_owned() }
 }
 
-fn note(n: &wire::Note) -> Note {
+fn note(n: &wire::ReportNote) -> Note {
     Note {
         file: n.file.as_deref().map(path),
         line: n.line.and_then(LineNo::new),
@@ -247,7 +248,7 @@ fn note(n: &wire::Note) -> Note {
     }
 }
 
-fn unlisted(u: &wire::Unlisted) -> Unlisted {
+fn unlisted(u: &wire::UnlistedCounts) -> Unlisted {
     let mut out = Unlisted {
         counting: [u.critical, u.major, u.minor, u.suggestion],
         warning: u.warning,
@@ -264,7 +265,6 @@ fn unlisted(u: &wire::Unlisted) -> Unlisted {
 }
 
 fn coverage(c: &wire::Coverage) -> Coverage {
-    let why = |name: &str| Skip::ALL.iter().copied().find(|s| s.name() == name).unwrap_or(Skip::Ignored);
     Coverage {
         files_total: c.files_total,
         files_reviewed: c.files_reviewed,
@@ -275,9 +275,14 @@ fn coverage(c: &wire::Coverage) -> Coverage {
         hunks_by_rules: c.hunks_reviewed,
         cached: c.cached,
         records: c.records,
-        skipped: c.skipped.iter().map(|s| (path(&s.file), why(&s.reason))).collect(),
+        skipped: c.skipped.iter().map(|s| (path(&s.file), skip(&s.reason))).collect(),
         failed: c.failed.iter().map(|f| (f.file.as_deref().map(path), f.reason.clone())).collect(),
     }
+}
+
+/// Returns the reason with a name why a file was skipped.
+fn skip(name: &str) -> Skip {
+    Skip::ALL.iter().copied().find(|s| s.name() == name).unwrap_or(Skip::Ignored)
 }
 
 fn share(r: &wire::ReviewerCoverage) -> Share {
@@ -295,7 +300,7 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
         usage: report
             .usage
             .iter()
-            .map(|u| Usage {
+            .map(|u| BackendUsage {
                 backend: u.backend.clone(),
                 model: u.model.clone(),
                 spent: Spent {
@@ -317,7 +322,7 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
             violations: c
                 .violations
                 .iter()
-                .map(|v| Violation {
+                .map(|v| DesignViolation {
                     issue: v.issue.clone(),
                     description: v.description.clone(),
                     impact: severity(v.impact),
@@ -329,7 +334,7 @@ fn models(report: &wire::Report, asked: Vec<String>) -> Models {
         missing: report
             .missing_requirements
             .iter()
-            .map(|m| Missing {
+            .map(|m| UnmetRequirement {
                 requirement: m.requirement.clone(),
                 reference: m.reference.clone(),
                 severity: severity(m.severity),
@@ -367,8 +372,9 @@ fn evidence(text: &str) -> Option<Evidence> {
         "read" => {
             let (file, lines) = rest.rsplit_once(':')?;
             let (first, last) = lines.split_once('-')?;
-            let line = |n: &str| n.parse().ok().and_then(LineNo::new);
-            Some(Evidence::Read { path: path(file), first: line(first)?, last: line(last)? })
+            let first = LineNo::new(first.parse().ok()?)?;
+            let last = LineNo::new(last.parse().ok()?)?;
+            Some(Evidence::Read { path: path(file), first, last })
         }
         _ => None,
     }

@@ -8,12 +8,12 @@ mod map;
 mod read;
 mod text;
 
-use map::{Map, Run, map};
-use read::Shown;
+use map::{EqualRun, Map, map};
+use read::RecordedFile;
 pub(in crate::rounds) use read::changes;
 use std::collections::HashMap;
 use std::ops::Range;
-pub(in crate::rounds) use text::{FileText, Line, folded, lines};
+pub(in crate::rounds) use text::{FileText, FoldedLine, folded, lines};
 
 /// Lines around a position that belong to it: a change there may be a fix for a finding.
 const NEAR: u32 = 3;
@@ -24,7 +24,7 @@ const STRAYS: usize = 64;
 
 /// The stored change of a round.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Side<'a> {
+pub struct RoundChange<'a> {
     /// A unified diff with secrets masked.
     pub text: &'a [u8],
     /// Files whose lines are omitted from it.
@@ -34,9 +34,9 @@ pub struct Side<'a> {
 /// The alignment of two changes.
 #[derive(Debug, Default)]
 pub struct Alignment {
-    before: Vec<Shown>,
-    now: Vec<Shown>,
-    files: Vec<Pair>,
+    before: Vec<RecordedFile>,
+    now: Vec<RecordedFile>,
+    files: Vec<FilePair>,
     /// Indices of files by path, in the earlier round and in this one.
     index: [HashMap<String, Vec<usize>>; 2],
     /// Whether both start from the same state: a file in only one of them is base code in the other.
@@ -47,9 +47,9 @@ pub struct Alignment {
 
 /// A file of the earlier round, of this one, or of both.
 #[derive(Debug)]
-struct Pair {
-    before: Option<Name>,
-    now: Option<Name>,
+struct FilePair {
+    before: Option<NamedFile>,
+    now: Option<NamedFile>,
     map: Map,
     /// Index of the file in the earlier round's change and in this one's.
     shown: [Option<usize>; 2],
@@ -59,7 +59,7 @@ struct Pair {
 
 /// A file of a change; in a range of commits, each commit has its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Name {
+struct NamedFile {
     commit: Option<String>,
     path: String,
     /// Whether the file exists, that is, is not deleted.
@@ -68,11 +68,23 @@ struct Name {
     is_bare: bool,
 }
 
+impl NamedFile {
+    /// Returns the name of a file that a change shows.
+    fn of(file: &RecordedFile) -> Self {
+        Self {
+            commit: file.commit.clone(),
+            path: file.path.clone(),
+            is_there: file.is_there,
+            is_bare: file.hunks.as_ref().is_some_and(Vec::is_empty),
+        }
+    }
+}
+
 /// The current position of lines of the earlier round.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum LinePosition {
     /// The position of their current content.
-    At(Spot),
+    At(MovedLines),
     /// The change no longer includes the file.
     Gone,
     Unknown,
@@ -80,18 +92,18 @@ pub enum Place {
 
 /// The current position of lines, and how much they changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct MovedLines {
     /// Current path, as in reports.
     pub file: String,
     pub commit: Option<String>,
     /// Current lines from 1, end excluded; empty if none remain.
     pub lines: Range<u32>,
-    pub kept: Kept,
+    pub kept: Preserved,
 }
 
 /// How much of a position is unmodified.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum Preserved {
     /// The lines and their surroundings.
     Whole,
     /// The lines, but not their surroundings.
@@ -102,14 +114,14 @@ pub enum Kept {
 
 impl Alignment {
     /// Aligns two changes. `same_base` is true if both are known to start from the same state.
-    pub fn between(before: Side<'_>, now: Side<'_>, same_base: bool) -> Self {
+    pub fn between(before: RoundChange<'_>, now: RoundChange<'_>, same_base: bool) -> Self {
         let (Some(before), Some(now)) = (read::files(before), read::files(now)) else {
             return Self { unreadable: true, ..Self::default() };
         };
         let mut out = Self { same_base, ..Self::default() };
         let mut taken = vec![false; now.len()];
         let mut alone = Vec::new();
-        let names = Names::of(&now);
+        let names = FilesByName::of(&now);
         for (b, file) in before.iter().enumerate() {
             match names.counterpart(file, &now, &taken) {
                 Some(i) => {
@@ -120,8 +132,8 @@ impl Alignment {
             }
         }
         // A new file that was renamed.
-        let is_new = |i: &usize| !taken[*i] && now[*i].old.is_none();
-        let mut strays: Vec<usize> = (0..now.len()).filter(is_new).take(STRAYS).collect();
+        let new = (0..now.len()).filter(|i| !taken[*i] && now[*i].old.is_none());
+        let mut strays: Vec<usize> = new.take(STRAYS).collect();
         for (nth, b) in alone.into_iter().enumerate() {
             let tried = if nth < STRAYS { &strays[..] } else { &[] };
             let like = tried.iter().map(|i| (before[b].likeness(&now[*i]), *i)).filter(|(share, _)| *share >= LIKE);
@@ -146,52 +158,51 @@ impl Alignment {
         out
     }
 
-    fn push(&mut self, before: &[Shown], b: Option<usize>, now: &[Shown], n: Option<usize>) {
+    fn push(&mut self, before: &[RecordedFile], b: Option<usize>, now: &[RecordedFile], n: Option<usize>) {
         let shown = [b, n];
         let (before, now) = (b.map(|b| &before[b]), n.map(|n| &now[n]));
-        let name = |s: &Shown| Name {
-            commit: s.commit.clone(),
-            path: s.path.clone(),
-            is_there: s.is_there,
-            is_bare: s.hunks.as_ref().is_some_and(Vec::is_empty),
-        };
         // The commits of a range start from each other.
         let same_base = self.same_base && [before, now].into_iter().flatten().all(|s| s.commit.is_none());
         let map = map(before, now, same_base);
         // A file that the earlier change does not include is as in the base.
         let base = now.filter(|_| same_base).and_then(|n| n.old.as_ref());
-        let base = base.map(|(path, _)| Name { commit: None, path: path.clone(), is_there: true, is_bare: true });
-        self.files.push(Pair { before: before.map(name).or(base), now: now.map(name), map, shown, same_base });
+        let base = base.map(|(path, _)| NamedFile { commit: None, path: path.clone(), is_there: true, is_bare: true });
+        self.files.push(FilePair {
+            before: before.map(NamedFile::of).or(base),
+            now: now.map(NamedFile::of),
+            map,
+            shown,
+            same_base,
+        });
     }
 
-    fn before(&self, commit: Option<&str>, path: &str) -> Option<&Pair> {
+    fn before(&self, commit: Option<&str>, path: &str) -> Option<&FilePair> {
         self.find(0, |p| p.before.as_ref(), commit, path).map(|i| &self.files[i])
     }
 
-    fn now(&self, commit: Option<&str>, path: &str) -> Option<&Pair> {
+    fn now(&self, commit: Option<&str>, path: &str) -> Option<&FilePair> {
         self.find(1, |p| p.now.as_ref(), commit, path).map(|i| &self.files[i])
     }
 
     fn find(
         &self,
         side: usize,
-        name: impl Fn(&Pair) -> Option<&Name>,
+        name: impl Fn(&FilePair) -> Option<&NamedFile>,
         commit: Option<&str>,
         path: &str,
     ) -> Option<usize> {
         // Without a commit, use the newest state: the last one of a range.
-        let fits = |n: &Name| commit.is_none() || n.commit.as_deref() == commit;
-        let all = self.index[side].get(path)?.iter().rev().copied();
-        all.into_iter().find(|i| name(&self.files[*i]).is_some_and(fits))
+        let mut all = self.index[side].get(path)?.iter().rev().copied();
+        all.find(|i| name(&self.files[*i]).is_some_and(|n| commit.is_none() || n.commit.as_deref() == commit))
     }
 
     /// Returns the known lines of every file, in the order of [`Alignment::text_of`].
     pub fn texts(&self) -> Vec<FileText> {
-        let of = |p: &Pair| {
+        let texts = self.files.iter().map(|p| {
             let [before, now] = p.shown;
             FileText::of(p, before.and_then(|i| self.before.get(i)), now.and_then(|i| self.now.get(i)))
-        };
-        self.files.iter().map(of).collect()
+        });
+        texts.collect()
     }
 
     /// Returns the index in [`Alignment::texts`] of a file of the earlier round.
@@ -207,9 +218,8 @@ impl Alignment {
 
     /// Returns true if the earlier round's change has a file, and does not delete it.
     pub fn had(&self, commit: Option<&str>, path: &str) -> bool {
-        let found = self.find(0, |p| p.before.as_ref(), commit, path);
-        let is_there = |p: &Pair| p.shown[0].is_some() && p.before.as_ref().is_some_and(|b| b.is_there);
-        found.is_some_and(|i| is_there(&self.files[i]))
+        let found = self.before(commit, path);
+        found.is_some_and(|p| p.shown[0].is_some() && p.before.as_ref().is_some_and(|b| b.is_there))
     }
 
     /// Returns true if both rounds' changes have a file, and the lines of one of the two are unknown, so that the fate
@@ -232,7 +242,7 @@ impl Alignment {
         if self.unreadable {
             return None;
         }
-        let all: Vec<_> = self.files.iter().map(Pair::differs).collect();
+        let all: Vec<_> = self.files.iter().map(FilePair::differs).collect();
         match all.contains(&Some(true)) {
             true => Some(true),
             false => all.iter().all(Option::is_some).then_some(false),
@@ -273,13 +283,17 @@ impl Alignment {
     }
 
     /// Returns the current position of lines of the earlier round; `last` is included.
-    pub fn place(&self, commit: Option<&str>, path: &str, first: u32, last: u32) -> Place {
-        let Some(pair) = self.before(commit, path) else { return Place::Unknown };
+    pub fn place(&self, commit: Option<&str>, path: &str, first: u32, last: u32) -> LinePosition {
+        let Some(pair) = self.before(commit, path) else { return LinePosition::Unknown };
         let Some(now) = &pair.now else {
-            return if matches!(pair.map, Map::Unknown) { Place::Unknown } else { Place::Gone };
+            return if matches!(pair.map, Map::Unknown) { LinePosition::Unknown } else { LinePosition::Gone };
         };
-        let at = |(lines, kept)| Place::At(Spot { file: now.path.clone(), commit: now.commit.clone(), lines, kept });
-        pair.map.place(first.max(1), last.max(first).max(1)).map_or(Place::Unknown, at)
+        match pair.map.place(first.max(1), last.max(first).max(1)) {
+            Some((lines, kept)) => {
+                LinePosition::At(MovedLines { file: now.path.clone(), commit: now.commit.clone(), lines, kept })
+            }
+            None => LinePosition::Unknown,
+        }
     }
 
     /// Returns true if some of these lines of this round are new since the earlier one, or lines directly above them
@@ -296,32 +310,33 @@ impl Alignment {
     }
 }
 
-impl Pair {
+impl FilePair {
     fn differs(&self) -> Option<bool> {
         match &self.map {
             Map::Unknown => None,
             Map::Whole(runs) => {
-                let same = matches!(runs[..], [Run { before: 1, now: 1, count: u32::MAX }]);
+                let same = matches!(runs[..], [EqualRun { before: 1, now: 1, count: u32::MAX }]);
                 let renamed = self.before.as_ref().zip(self.now.as_ref()).is_some_and(|(b, n)| b.path != n.path);
                 Some(!same || renamed)
             }
             Map::Shown { runs, before, now } => {
-                let shown = |ranges: &[Range<u32>]| ranges.iter().map(ExactSizeIterator::len).sum::<usize>();
                 let kept: usize = runs.iter().map(|r| r.count as usize).sum();
-                Some(kept != shown(before) || kept != shown(now))
+                Some(
+                    [before, now].iter().any(|ranges| kept != ranges.iter().map(ExactSizeIterator::len).sum::<usize>()),
+                )
             }
         }
     }
 }
 
 /// The files of this round by name.
-struct Names<'n> {
+struct FilesByName<'n> {
     new: HashMap<&'n str, Vec<usize>>,
     old: HashMap<&'n str, Vec<usize>>,
 }
 
-impl<'n> Names<'n> {
-    fn of(now: &'n [Shown]) -> Self {
+impl<'n> FilesByName<'n> {
+    fn of(now: &'n [RecordedFile]) -> Self {
         let mut out = Self { new: HashMap::new(), old: HashMap::new() };
         for (i, n) in now.iter().enumerate() {
             out.new.entry(&n.path).or_default().push(i);
@@ -333,18 +348,23 @@ impl<'n> Names<'n> {
     }
 
     /// Finds the file of this round with the name of an earlier one, or with the same name in the base.
-    fn counterpart(&self, file: &Shown, now: &[Shown], taken: &[bool]) -> Option<usize> {
-        let first = |all: Option<&Vec<usize>>, fits: &dyn Fn(&Shown) -> bool| {
-            all?.iter().copied().find(|i| !taken[*i] && fits(&now[*i]))
-        };
+    fn counterpart(&self, file: &RecordedFile, now: &[RecordedFile], taken: &[bool]) -> Option<usize> {
         let new = self.new.get(file.path.as_str());
-        let by_old = |path: &str| first(self.old.get(path), &|n| n.is_there);
-        first(new, &|n| n.commit == file.commit && n.is_there == file.is_there)
-            .or_else(|| first(new, &|n| n.commit == file.commit))
-            .or_else(|| first(new, &|_| true))
-            .or_else(|| file.old.as_ref().and_then(|(path, _)| by_old(path)))
-            .or_else(|| by_old(&file.path))
+        let old = [file.old.as_ref().map(|(path, _)| path), Some(&file.path)];
+        free(new, taken)
+            .find(|i| now[*i].commit == file.commit && now[*i].is_there == file.is_there)
+            .or_else(|| free(new, taken).find(|i| now[*i].commit == file.commit))
+            .or_else(|| free(new, taken).next())
+            .or_else(|| {
+                let mut paths = old.into_iter().flatten();
+                paths.find_map(|path| free(self.old.get(path.as_str()), taken).find(|i| now[*i].is_there))
+            })
     }
+}
+
+/// Returns the indices of files that have no counterpart yet.
+fn free(all: Option<&Vec<usize>>, taken: &[bool]) -> impl Iterator<Item = usize> {
+    all.into_iter().flatten().copied().filter(|i| !taken[*i])
 }
 
 #[cfg(test)]

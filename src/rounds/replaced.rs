@@ -1,7 +1,7 @@
 //! Determines whether another change replaced the uncommitted change of an earlier round, for example after it was
 //! moved to a patch file or to another worktree, or discarded. Then its findings are gone without a fix. Pure.
 
-use super::compare::look::{Aside, Look};
+use super::compare::look::{UnshownFile, UnshownFiles};
 use crate::diff::{FileChange, LineKind, RepoPath, patch};
 use crate::wire::SourceKind;
 use std::collections::HashSet;
@@ -20,7 +20,7 @@ pub(super) fn is_uncommitted(kind: SourceKind) -> bool {
 
 /// Returns true if a change has none of the files and none of the lines of an earlier one. Both are stored changes with
 /// the same base. An empty change replaces nothing: the earlier one was reverted.
-pub(super) fn is_replaced(before: &[u8], now: &[u8], look: &dyn Look) -> bool {
+pub(super) fn is_replaced(before: &[u8], now: &[u8], look: &dyn UnshownFiles) -> bool {
     let (Ok(before), Ok(now)) = (patch::parse_kept(before), patch::parse_kept(now)) else { return false };
     if before.is_empty() || now.is_empty() {
         return false;
@@ -43,8 +43,8 @@ fn added(files: &[FileChange]) -> impl Iterator<Item = &RepoPath> {
 }
 
 /// Returns true if a file outside of the change exists in the worktree.
-fn is_there(path: &RepoPath, look: &dyn Look) -> bool {
-    !matches!(look.file(&path.to_wire(), false), Aside::Nothing)
+fn is_there(path: &RepoPath, look: &dyn UnshownFiles) -> bool {
+    !matches!(look.file(&path.to_wire(), false), UnshownFile::Nothing)
 }
 
 /// Returns the paths of both sides of all files.
@@ -70,7 +70,7 @@ mod tests {
     #[derive(Debug)]
     struct All;
 
-    impl Look for All {
+    impl UnshownFiles for All {
         fn selects(&self, _: &str) -> bool {
             true
         }
@@ -79,8 +79,8 @@ mod tests {
             b""
         }
 
-        fn file(&self, _: &str, _: bool) -> Aside {
-            Aside::Nothing
+        fn file(&self, _: &str, _: bool) -> UnshownFile {
+            UnshownFile::Nothing
         }
 
         fn is_secret(&self, _: &Finding) -> bool {
@@ -94,20 +94,28 @@ mod tests {
         format!("--- a/{path}\n+++ b/{path}\n@@ -1,1 +1,{} @@\n a = 1\n{added}", lines.len() + 1)
     }
 
+    /// Returns a change that adds a new file.
+    fn new(path: &str) -> String {
+        change(path, &["count = 1"])
+            .replace(&format!("--- a/{path}"), "--- /dev/null")
+            .replace("@@ -1,1 +1,2 @@\n a = 1\n", "@@ -0,0 +1,1 @@\n")
+    }
+
+    fn is_replaced_by(before: &str, now: &str) -> bool {
+        is_replaced(before.as_bytes(), now.as_bytes(), &All)
+    }
+
     #[test]
     fn a_change_with_other_files_and_other_lines_replaces_one() {
         let before = change("a.py", &["config = load(text)", "}"]);
-        let is_replaced = |now: &str| is_replaced(before.as_bytes(), now.as_bytes(), &All);
-        assert!(is_replaced(&change("b.py", &["count = 1", "}"])));
+        assert!(is_replaced_by(&before, &change("b.py", &["count = 1", "}"])));
         // An edit of the file, code that was moved, and a change that was reverted.
-        assert!(!is_replaced(&change("a.py", &["count = 1"])));
-        assert!(!is_replaced(&change("b.py", &["  config = load(text)"])));
-        assert!(!is_replaced(""));
-        let new = |path: &str| change(path, &["count = 1"]).replace(&format!("--- a/{path}"), "--- /dev/null");
-        let new = |path: &str| new(path).replace("@@ -1,1 +1,2 @@\n a = 1\n", "@@ -0,0 +1,1 @@\n");
-        assert!(is_replaced(&new("b.py")));
+        assert!(!is_replaced_by(&before, &change("a.py", &["count = 1"])));
+        assert!(!is_replaced_by(&before, &change("b.py", &["  config = load(text)"])));
+        assert!(!is_replaced_by(&before, ""));
+        assert!(is_replaced_by(&before, &new("b.py")));
         // A new file that was renamed and fixed.
-        let of_new = |now: &str| super::is_replaced(new("a.py").as_bytes(), now.as_bytes(), &All);
-        assert!(!of_new(&new("b.py").replace("count", "total")) && of_new(&change("b.py", &["total = 12"])));
+        assert!(!is_replaced_by(&new("a.py"), &new("b.py").replace("count", "total")));
+        assert!(is_replaced_by(&new("a.py"), &change("b.py", &["total = 12"])));
     }
 }

@@ -10,7 +10,7 @@ use crate::request::{OnBlock, OnIncomplete, OnTestFailure};
 use crate::review::Review;
 use crate::rules::RuleSet;
 use crate::verdict::{CUT_OFF, Outcome, Skip};
-use crate::wire::replay::{Because, Ending, Replayed};
+use crate::wire::replay::{Because, Replayed, RoundResult};
 use crate::wire::stored;
 use crate::wire::{self, Failed, Finding, Report, Skipped};
 use std::collections::BTreeMap;
@@ -41,8 +41,8 @@ pub fn round(stored: &stored::Review, policy: &Policy, rules: &RuleSet, decision
     }
     because.extend(tests(was, policy));
     because.sort_by_key(|b| was.findings.iter().position(|f| Some(&f.id) == b.id.as_ref()));
-    let would_be = Ending { verdict: verdict(&review), exit_code: review.exit.code() };
-    let was_ending = Ending { verdict: was.verdict, exit_code: was.exit_code };
+    let would_be = RoundResult { verdict: verdict(&review), exit_code: review.exit.code() };
+    let was_ending = RoundResult { verdict: was.verdict, exit_code: was.exit_code };
     Replayed {
         review_id: stored.review_id.clone(),
         round: stored.round,
@@ -66,24 +66,29 @@ fn tests(was: &Report, policy: &Policy) -> Option<Because> {
 
 /// Removes findings in files and of rules that the policy excludes.
 fn look_away(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
-    let ignored = |file: &Option<String>| file.as_deref().is_some_and(|f| policy.ignores(&path(f)));
-    let is_off = |f: &Finding| is_rule(f) && policy.rules.disable.contains(&f.rule_id);
     report.findings.retain(|f| {
-        let what = match (ignored(&f.file), is_off(f)) {
-            (true, _) => "gone: its file is ignored",
-            (_, true) => "gone: the rule is disabled",
-            _ => return true,
+        let what = if is_ignored(f.file.as_deref(), policy) {
+            "gone: its file is ignored"
+        } else if is_rule(f) && policy.rules.disable.contains(&f.rule_id) {
+            "gone: the rule is disabled"
+        } else {
+            return true;
         };
         because.push(of(f, what.to_owned()));
         false
     });
     let (gone, left): (Vec<Failed>, Vec<Failed>) =
-        std::mem::take(&mut report.coverage.failed).into_iter().partition(|f| ignored(&f.file));
+        std::mem::take(&mut report.coverage.failed).into_iter().partition(|f| is_ignored(f.file.as_deref(), policy));
     report.coverage.failed = left;
     for f in gone {
         because.push(about(f.file.clone(), "not reviewed: ignored".to_owned()));
         report.coverage.skipped.extend(f.file.map(|file| Skipped { file, reason: Skip::Ignored.name().to_owned() }));
     }
+}
+
+/// Returns true if a policy excludes a file; false if there is none.
+fn is_ignored(file: Option<&str>, policy: &Policy) -> bool {
+    file.is_some_and(|f| policy.ignores(&path(f)))
 }
 
 /// Assigns the policy's severity to every finding of a rule.
@@ -115,8 +120,9 @@ fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
     let c = &mut report.coverage;
     match policy.on_truncated {
         OnIncomplete::Warn => {
-            let is_cut = |f: &Failed| f.file.is_some() && f.reason.starts_with(CUT_OFF);
-            let (cut, left): (Vec<Failed>, Vec<Failed>) = std::mem::take(&mut c.failed).into_iter().partition(is_cut);
+            let (cut, left): (Vec<Failed>, Vec<Failed>) = std::mem::take(&mut c.failed)
+                .into_iter()
+                .partition(|f| f.file.is_some() && f.reason.starts_with(CUT_OFF));
             c.failed = left;
             for file in cut.into_iter().filter_map(|f| f.file) {
                 because.push(about(Some(file.clone()), "may be cut off: on_truncated = \"warn\"".to_owned()));
@@ -124,9 +130,8 @@ fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
             }
         }
         OnIncomplete::Fail => {
-            let is_cut = |s: &Skipped| s.reason == Skip::Limit.name();
             let (cut, left): (Vec<Skipped>, Vec<Skipped>) =
-                std::mem::take(&mut c.skipped).into_iter().partition(is_cut);
+                std::mem::take(&mut c.skipped).into_iter().partition(|s| s.reason == Skip::Limit.name());
             c.skipped = left;
             for s in cut {
                 because.push(about(Some(s.file.clone()), "was cut off: on_truncated = \"fail\"".to_owned()));
@@ -138,13 +143,9 @@ fn truncated(report: &mut Report, policy: &Policy, because: &mut Vec<Because>) {
 
 /// Returns how the effect of a finding differs, if it does.
 fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Option<Because> {
-    let name = |s: wire::Severity| recall::severity(s).name();
+    let (name, earlier) = (recall::severity(f.severity).name(), recall::severity(before.severity).name());
     let changed = before.severity != f.severity;
-    let weight = if changed {
-        format!("severity {} instead of {}", name(f.severity), name(before.severity))
-    } else {
-        format!("severity {}", name(f.severity))
-    };
+    let weight = if changed { format!("severity {name} instead of {earlier}") } else { format!("severity {name}") };
     let thresholds = policy.thresholds(f.file.as_deref().map(path).as_ref());
     let confidence = recall::confidence(f.confidence);
     let weak = !is_rule(f) && confidence < thresholds.min_confidence;
@@ -162,8 +163,8 @@ fn differs(before: &Finding, f: &Finding, blocks: bool, policy: &Policy) -> Opti
 /// Returns the results that are unknown without another review.
 fn unknown(report: &Report, policy: &Policy) -> Vec<String> {
     let mut out = Vec::new();
-    let asked = |name: &str| report.usage.iter().any(|u| u.backend == name);
-    let new: Vec<_> = policy.review.backends.iter().filter(|b| !asked(b)).map(String::as_str).collect();
+    let backends = policy.review.backends.iter().map(String::as_str);
+    let new: Vec<_> = backends.filter(|name| report.usage.iter().all(|u| u.backend != *name)).collect();
     if !new.is_empty() {
         out.push(format!("findings of {}, which did not run then", new.join(", ")));
     }
@@ -176,8 +177,8 @@ fn unknown(report: &Report, policy: &Policy) -> Vec<String> {
     if !gone.is_empty() {
         out.push(format!("findings of {} count, although the policy does not name it", gone.join(", ")));
     }
-    let was_ignored = |s: &&Skipped| s.reason == Skip::Ignored.name() && !policy.ignores(&path(&s.file));
-    let unread = report.coverage.skipped.iter().filter(was_ignored).count();
+    let ignored = report.coverage.skipped.iter().filter(|s| s.reason == Skip::Ignored.name());
+    let unread = ignored.filter(|s| !policy.ignores(&path(&s.file))).count();
     if unread > 0 {
         out.push(format!("findings in {unread} file{} that were ignored then", if unread == 1 { "" } else { "s" }));
     }

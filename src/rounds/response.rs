@@ -15,7 +15,7 @@ const ITEMS: usize = 200;
 
 /// A coder's response.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Given {
+pub struct GivenResponse {
     /// IDs (`F1`) or fingerprints of findings.
     pub addressed: Vec<String>,
     pub explanations: Vec<Explanation>,
@@ -25,7 +25,7 @@ pub struct Given {
     pub text: Option<String>,
 }
 
-impl Given {
+impl GivenResponse {
     /// Parses a response: JSON, Markdown with the headings of the review response, or free text.
     ///
     /// # Errors
@@ -88,29 +88,31 @@ impl Given {
 
     /// Converts the response for storage, to `round` of a session, with secrets masked.
     pub fn stored(&self, review_id: &str, round: u32, timestamp: &str, rules: &RuleSet) -> Response {
-        let mask = |s: &String| rules.masked(s);
         Response {
             schema_version: STORED_VERSION,
             review_id: review_id.to_owned(),
             round,
             timestamp: timestamp.to_owned(),
-            addressed: self.addressed.iter().map(mask).collect(),
+            addressed: all_masked(&self.addressed, rules),
             explanations: self
                 .explanations
                 .iter()
-                .map(|e| Explanation { finding: e.finding.as_ref().map(mask), text: mask(&e.text) })
+                .map(|e| Explanation {
+                    finding: e.finding.as_ref().map(|name| rules.masked(name)),
+                    text: rules.masked(&e.text),
+                })
                 .collect(),
-            modified_files: self.modified_files.iter().map(mask).collect(),
-            questions: self.questions.iter().map(mask).collect(),
-            text: self.text.as_ref().map(mask),
+            modified_files: all_masked(&self.modified_files, rules),
+            questions: all_masked(&self.questions, rules),
+            text: self.text.as_ref().map(|text| rules.masked(text)),
         }
     }
 
     fn field(&mut self, name: &str, value: &Value) -> Result<()> {
         let name = name.trim().to_ascii_lowercase().replace([' ', '-'], "_");
-        match Section::of(&name) {
-            Some(Section::Addressed) => each(value, &mut |v| self.address(v)),
-            Some(Section::Explanations) => match value {
+        match ResponseSection::of(&name) {
+            Some(ResponseSection::Addressed) => each(value, &mut |v| self.address(v)),
+            Some(ResponseSection::Explanations) => match value {
                 // {"F2": "because …"}
                 Value::Object(map)
                     if !map.keys().any(|k| FINDING.contains(&k.as_str()) || SAYS.contains(&k.as_str())) =>
@@ -119,11 +121,11 @@ impl Given {
                 }
                 _ => each(value, &mut |v| self.explain(v, None)),
             },
-            Some(Section::Files) => each(value, &mut |v| {
+            Some(ResponseSection::Files) => each(value, &mut |v| {
                 self.modified_files.extend(words_of(v, &["file", "path", "name"])?);
                 Ok(())
             }),
-            Some(Section::Questions) => each(value, &mut |v| {
+            Some(ResponseSection::Questions) => each(value, &mut |v| {
                 self.questions.extend(words_of(v, &["question", "text", "message"])?);
                 Ok(())
             }),
@@ -251,25 +253,36 @@ const SAYS: &[&str] = &["text", "explanation", "reason", "message", "why", "desc
 
 /// A part of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Section {
+enum ResponseSection {
     Addressed,
     Explanations,
     Files,
     Questions,
 }
 
-impl Section {
+impl ResponseSection {
     /// Returns the part with a name in lowercase, with `_` for spaces.
     fn of(name: &str) -> Option<Self> {
-        let starts = |all: &[&str]| all.iter().any(|s| name.starts_with(s));
         match name {
-            _ if starts(&["addressed", "issues_addressed", "fixed"]) => Some(Self::Addressed),
-            _ if starts(&["explanation", "not_addressed", "unaddressed"]) => Some(Self::Explanations),
-            _ if starts(&["modified_files", "files_modified", "changed_files", "modified"]) => Some(Self::Files),
-            _ if starts(&["question", "clarification"]) => Some(Self::Questions),
+            _ if starts_with_any(name, &["addressed", "issues_addressed", "fixed"]) => Some(Self::Addressed),
+            _ if starts_with_any(name, &["explanation", "not_addressed", "unaddressed"]) => Some(Self::Explanations),
+            _ if starts_with_any(name, &["modified_files", "files_modified", "changed_files", "modified"]) => {
+                Some(Self::Files)
+            }
+            _ if starts_with_any(name, &["question", "clarification"]) => Some(Self::Questions),
             _ => None,
         }
     }
+}
+
+/// Returns true if a name begins with one of the prefixes.
+fn starts_with_any(name: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|prefix| name.starts_with(prefix))
+}
+
+/// Returns texts with secrets masked.
+fn all_masked(texts: &[String], rules: &RuleSet) -> Vec<String> {
+    texts.iter().map(|text| rules.masked(text)).collect()
 }
 
 /// Calls a function for the value, or for each item of a list.
@@ -295,15 +308,15 @@ fn words_of(value: &Value, fields: &[&str]) -> Result<Option<String>> {
 }
 
 /// Parses a response with headings; text under no heading is free text.
-fn markdown(text: &str) -> Given {
-    let mut out = Given::default();
+fn markdown(text: &str) -> GivenResponse {
+    let mut out = GivenResponse::default();
     let mut section = None;
     let mut items: Vec<String> = Vec::new();
     for line in text.lines() {
         let heading = line.strip_prefix('#').map(|l| l.trim_start_matches('#').trim().trim_end_matches(':'));
         if let Some(heading) = heading {
             let name = heading.to_ascii_lowercase().replace([' ', '/'], "_");
-            let known = Section::of(&name);
+            let known = ResponseSection::of(&name);
             let is_title = name.starts_with("review_response");
             if known.is_some() || is_title {
                 out.end(section, &mut items);
@@ -327,15 +340,15 @@ fn markdown(text: &str) -> Given {
     out
 }
 
-impl Given {
-    fn end(&mut self, section: Option<Section>, items: &mut Vec<String>) {
+impl GivenResponse {
+    fn end(&mut self, section: Option<ResponseSection>, items: &mut Vec<String>) {
         const NOTHING: [&str; 6] = ["none", "n/a", "-", "nothing", "no", "none."];
         for item in items.drain(..).filter(|i| !NOTHING.contains(&i.to_ascii_lowercase().as_str())) {
             match section {
-                Some(Section::Addressed) => self.address_text(&item),
-                Some(Section::Explanations) => self.explain_text(&item),
-                Some(Section::Files) => self.modified_files.push(item.trim_matches('`').to_owned()),
-                Some(Section::Questions) => self.questions.push(item),
+                Some(ResponseSection::Addressed) => self.address_text(&item),
+                Some(ResponseSection::Explanations) => self.explain_text(&item),
+                Some(ResponseSection::Files) => self.modified_files.push(item.trim_matches('`').to_owned()),
+                Some(ResponseSection::Questions) => self.questions.push(item),
                 None => self.say(&item),
             }
         }

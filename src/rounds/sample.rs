@@ -2,8 +2,8 @@
 
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, unified};
 use crate::report::{json, sample};
-use crate::wire::stored::{Action, Advice, Change, Counts, Response, Review, Since, Status};
-use crate::wire::{Category, Confidence, Disposition, Finding, Outcome, Report, Severity, Usage, Verdict};
+use crate::wire::stored::{Action, Advice, Response, Review, RoundTotals, Since, Status, StoredChange};
+use crate::wire::{BackendUsage, Category, Confidence, Disposition, Finding, Outcome, Report, Severity, Verdict};
 use std::collections::HashMap;
 
 /// Returns a claim of the backend `m` at a line of `a.rs`.
@@ -60,7 +60,7 @@ pub(super) fn report(round: u32, mut findings: Vec<Finding>) -> Report {
         *ordinal += 1;
     }
     let blocks = findings.iter().any(|f| f.blocking);
-    let usage = Usage {
+    let usage = BackendUsage {
         backend: "m".to_owned(),
         model: "model".to_owned(),
         requests: 1,
@@ -95,13 +95,13 @@ pub(super) fn stored(report: Report, since: Option<Since>) -> Review {
         design_compliance: None,
         comments: Vec::new(),
         missing_requirements: Vec::new(),
-        summary: Counts::default(),
+        summary: RoundTotals::default(),
         test_results: None,
         overall_assessment: None,
         author_summary: None,
         since,
         advice: Advice { action: Action::Fix, text: String::new(), circling: Vec::new() },
-        change: Change::default(),
+        change: StoredChange::default(),
         report,
     }
 }
@@ -118,14 +118,13 @@ pub(super) fn change(path: &str, old: &str, new: &str) -> Vec<u8> {
     if old == new {
         return Vec::new();
     }
-    let side = || Some(Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None });
-    let (kind, before) = match old {
-        "" => (ChangeKind::Added, None),
-        _ => (ChangeKind::Modified, side()),
+    let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
+    let (kind, before, text) = match old {
+        "" => (ChangeKind::Added, None, None),
+        _ => (ChangeKind::Modified, Some(side.clone()), Some(old.as_bytes().to_vec())),
     };
-    let bytes = |s: &str| Some(s.as_bytes().to_vec());
-    let body = Body::between(bytes(old).filter(|b| !b.is_empty()), bytes(new), Attribute::Unset);
+    let body = Body::between(text, Some(new.as_bytes().to_vec()), Attribute::Unset);
     let mut out = Vec::new();
-    unified::write(&FileChange { entry: Entry { kind, old: before, new: side() }, body }, &mut out);
+    unified::write(&FileChange { entry: Entry { kind, old: before, new: Some(side) }, body }, &mut out);
     out
 }

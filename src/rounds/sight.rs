@@ -1,6 +1,6 @@
 //! Reads files of the reviewed state outside of its change, only before a finding is declared fixed.
 
-use super::compare::look::{Aside, Look, Standing};
+use super::compare::look::{Standing, UnshownFile, UnshownFiles};
 use super::recall;
 use crate::diff::{ChangeKind, FileChange, ObjectId, RepoPath, code, unified};
 use crate::error::{Kind, Result};
@@ -9,7 +9,7 @@ use crate::git::{Change, Reader, Repo, State};
 use crate::request::ReviewRequest;
 use crate::review::Files;
 use crate::rules::{self, RuleSet};
-use crate::wire::{Finding, Source, SourceKind};
+use crate::wire::{Finding, ReviewedSource, SourceKind};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::HashMap;
 
@@ -20,31 +20,36 @@ const MOST: usize = 128 << 20;
 const MOST_LEFT_OUT: usize = 16 << 20;
 
 /// The reviewed state. Its text is masked like the stored change, and cached.
-pub(super) struct Sight<'r> {
+pub(super) struct ReviewedState<'r> {
     repo: &'r Repo,
     rules: &'r RuleSet,
     files: Files,
-    source: &'r Source,
+    source: &'r ReviewedSource,
     reader: RefCell<Reader<'r>>,
-    known: RefCell<HashMap<(String, bool), Aside>>,
+    known: RefCell<HashMap<(String, bool), UnshownFile>>,
     left_out: OnceCell<Vec<u8>>,
     /// Bytes that may still be read.
     left: Cell<usize>,
 }
 
-impl std::fmt::Debug for Sight<'_> {
+impl std::fmt::Debug for ReviewedState<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Sight").field("source", self.source).finish_non_exhaustive()
+        f.debug_struct("ReviewedState").field("source", self.source).finish_non_exhaustive()
     }
 }
 
-impl<'r> Sight<'r> {
+impl<'r> ReviewedState<'r> {
     /// Prepares access to the state of a report. Reads nothing yet.
     ///
     /// # Errors
     ///
     /// Usage: an invalid pattern of `--files`.
-    pub(super) fn new(repo: &'r Repo, request: &ReviewRequest, source: &'r Source, rules: &'r RuleSet) -> Result<Self> {
+    pub(super) fn new(
+        repo: &'r Repo,
+        request: &ReviewRequest,
+        source: &'r ReviewedSource,
+        rules: &'r RuleSet,
+    ) -> Result<Self> {
         Ok(Self {
             repo,
             rules,
@@ -78,15 +83,15 @@ impl<'r> Sight<'r> {
     }
 
     /// Reads a file that may be in the worktree without being in the change.
-    fn aside(&self, path: &RepoPath, is_shown: bool) -> std::result::Result<Aside, Kind> {
+    fn aside(&self, path: &RepoPath, is_shown: bool) -> std::result::Result<UnshownFile, Kind> {
         let is_staged = self.source.kind == SourceKind::Staged;
         match self.source.kind {
             SourceKind::Changes | SourceKind::Unstaged => {}
             SourceKind::Staged if !is_shown => {}
             // A commit's files are all in its tree, and a change that the caller passed has no other files.
-            _ => return Ok(Aside::Nothing),
+            _ => return Ok(UnshownFile::Nothing),
         }
-        let Some(now) = self.read(&State::Worktree, path)? else { return Ok(Aside::Nothing) };
+        let Some(now) = self.read(&State::Worktree, path)? else { return Ok(UnshownFile::Nothing) };
         let base = self.base().map_err(|e| e.kind)?;
         let base = self.read(&base, path)?.unwrap_or_default();
         let mut reader = self.reader.borrow_mut();
@@ -96,17 +101,16 @@ impl<'r> Sight<'r> {
             false if is_staged => Standing::Unstaged,
             false => Standing::Hidden,
         };
-        Ok(Aside::Text { now, base, aside })
+        Ok(UnshownFile::Text { now, base, aside })
     }
 
     /// Returns the change for a request of all files.
     fn whole(&self) -> Result<Option<Change>> {
-        let id = |s: &Option<String>| s.as_deref().and_then(ObjectId::from_hex);
         Ok(Some(match self.source.kind {
             SourceKind::Changes => self.repo.against_worktree(self.base()?)?,
             SourceKind::Unstaged => self.repo.unstaged(true)?,
             SourceKind::Staged => self.repo.staged()?,
-            SourceKind::Commit | SourceKind::Branch => match id(&self.source.head) {
+            SourceKind::Commit | SourceKind::Branch => match self.source.head.as_deref().and_then(ObjectId::from_hex) {
                 Some(head) => self.repo.between(self.base()?, self.repo.state_of(head)?)?,
                 None => return Ok(None),
             },
@@ -140,7 +144,7 @@ impl<'r> Sight<'r> {
     }
 }
 
-impl Look for Sight<'_> {
+impl UnshownFiles for ReviewedState<'_> {
     fn selects(&self, file: &str) -> bool {
         self.files.select(&recall::path(file))
     }
@@ -149,7 +153,7 @@ impl Look for Sight<'_> {
         self.left_out.get_or_init(|| self.others())
     }
 
-    fn file(&self, file: &str, is_shown: bool) -> Aside {
+    fn file(&self, file: &str, is_shown: bool) -> UnshownFile {
         let key = (file.to_owned(), is_shown);
         if let Some(known) = self.known.borrow().get(&key) {
             return known.clone();
@@ -157,8 +161,8 @@ impl Look for Sight<'_> {
         let aside = match self.aside(&recall::path(file), is_shown) {
             Ok(aside) => aside,
             // The change has the lines that were read.
-            Err(_) if is_shown => Aside::Nothing,
-            Err(_) => Aside::Unreadable,
+            Err(_) if is_shown => UnshownFile::Nothing,
+            Err(_) => UnshownFile::Unreadable,
         };
         self.known.borrow_mut().insert(key, aside.clone());
         aside

@@ -4,19 +4,21 @@ use crate::report::json;
 use crate::review::{Record, Review};
 use crate::rules::RuleSet;
 use crate::verdict::{Outcome, Verdict};
-use crate::wire::stored::{self, Advice, Change, Comment, CommentType, Compliance, Counts, Requirement, Since, Status};
+use crate::wire::stored::{
+    self, Advice, Comment, CommentType, Requirement, RoundTotals, Since, Status, StoredChange, StoredCompliance,
+};
 use crate::wire::{Category, Finding, Report, Severity};
 use serde_json::Value;
 use std::collections::HashMap;
 
 /// The stored data of a round outside of its review.
 #[derive(Clone, Debug)]
-pub(super) struct Beside {
+pub(super) struct RoundExtras {
     /// Author's summary of this round, with secrets masked.
     pub(super) author_summary: Option<String>,
     pub(super) since: Option<Since>,
     pub(super) advice: Advice,
-    pub(super) change: Change,
+    pub(super) change: StoredChange,
 }
 
 /// Returns the report of a review for storage and for the comparison of rounds: file names, revisions and notes have
@@ -81,10 +83,10 @@ impl Mask<'_> {
 /// Returns true for an object ID or fingerprint, a time, and a single short word such as a status. The program writes
 /// those itself, and compiling the rules' expressions that could match such a text costs more than a small review.
 fn is_made_here(text: &str) -> bool {
-    let all = |is: fn(&u8) -> bool| text.as_bytes().iter().all(is);
-    let is_id = matches!(text.len(), 32 | 40 | 64) && all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
-    let is_time = text.len() <= 32 && all(|b| matches!(b, b'0'..=b'9' | b'T' | b'Z' | b':' | b'-' | b'+' | b'.'));
-    let is_word = text.len() <= 16 && all(|b| matches!(b, b'a'..=b'z' | b'_'));
+    let is_id = matches!(text.len(), 32 | 40 | 64) && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    let is_time =
+        text.len() <= 32 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'T' | b'Z' | b':' | b'-' | b'+' | b'.'));
+    let is_word = text.len() <= 16 && text.bytes().all(|b| matches!(b, b'a'..=b'z' | b'_'));
     is_id || is_time || is_word
 }
 
@@ -94,10 +96,14 @@ pub(super) fn masked(text: &str, rules: &RuleSet) -> Option<String> {
     (*masked != *text.as_bytes()).then(|| String::from_utf8_lossy(&masked).into_owned())
 }
 
+/// Returns the number of findings with a severity.
+fn count_of(findings: &[&Finding], severity: Severity) -> usize {
+    findings.iter().filter(|f| f.severity == severity).count()
+}
+
 /// Returns the stored form of a round; `report` is that of the review, with its ID and round.
-pub(super) fn review(review: &Review, report: Report, beside: Beside) -> stored::Review {
+pub(super) fn review(review: &Review, report: Report, beside: RoundExtras) -> stored::Review {
     let counts: Vec<&Finding> = report.findings.iter().filter(|f| f.counts()).collect();
-    let of = |s: Severity| counts.iter().filter(|f| f.severity == s).count();
     let violations = report.design_compliance.as_ref().map_or(0, |c| c.violations.len());
     stored::Review {
         schema_version: stored::STORED_VERSION,
@@ -107,7 +113,7 @@ pub(super) fn review(review: &Review, report: Report, beside: Beside) -> stored:
         round: report.round,
         outcome: report.outcome,
         verdict: report.verdict,
-        design_compliance: report.design_compliance.as_ref().map(|c| Compliance {
+        design_compliance: report.design_compliance.as_ref().map(|c| StoredCompliance {
             follows_architecture: c.follows_architecture,
             major_violations: c.violations.clone(),
         }),
@@ -121,12 +127,12 @@ pub(super) fn review(review: &Review, report: Report, beside: Beside) -> stored:
                 severity: m.severity,
             })
             .collect(),
-        summary: Counts {
+        summary: RoundTotals {
             design_violations: violations,
-            critical_issues: of(Severity::Critical),
-            major_issues: of(Severity::Major),
-            minor_issues: of(Severity::Minor),
-            suggestions: of(Severity::Suggestion),
+            critical_issues: count_of(&counts, Severity::Critical),
+            major_issues: count_of(&counts, Severity::Major),
+            minor_issues: count_of(&counts, Severity::Minor),
+            suggestions: count_of(&counts, Severity::Suggestion),
         },
         test_results: report.test_results.clone(),
         overall_assessment: report.assessment,
@@ -148,8 +154,8 @@ fn status(review: &Review) -> Status {
 }
 
 /// Returns the description of a change's text.
-pub(super) fn change(record: &Record) -> Change {
-    Change { hash: record.hash(), bytes: record.text.len() as u64, left_out: record.left_out.clone() }
+pub(super) fn change(record: &Record) -> StoredChange {
+    StoredChange { hash: record.hash(), bytes: record.text.len() as u64, left_out: record.left_out.clone() }
 }
 
 fn comment(f: &Finding) -> Comment {

@@ -2,7 +2,7 @@
 //! shared file if the decision was shared.
 
 use super::decide::{Here, changed_file, rewrite, shown};
-use crate::disposition::{self, Entry, SHARED};
+use crate::disposition::{self, DecisionEntry, SHARED};
 use crate::error::{Error, Result};
 use crate::git::State;
 use crate::review::decided;
@@ -12,8 +12,8 @@ use std::io::ErrorKind;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     fingerprints: Vec<String>,
-    own: Vec<Entry>,
-    proposed: Vec<Entry>,
+    own: Vec<DecisionEntry>,
+    proposed: Vec<DecisionEntry>,
     /// `None` if the decision is not shared: the shared file is not changed.
     shared: Option<Shared>,
 }
@@ -21,7 +21,7 @@ pub struct Held {
 /// The entries of the shared file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Shared {
-    entries: Vec<Entry>,
+    entries: Vec<DecisionEntry>,
     /// Whether the file exists.
     has_file: bool,
 }
@@ -32,14 +32,13 @@ struct Shared {
 /// Usage: a file of decisions is invalid.
 pub fn held(here: &Here<'_>, fingerprints: Vec<String>, is_shared: bool) -> Result<Held> {
     let mut reader = here.repo.reader();
-    let is_meant = |e: &Entry| fingerprints.contains(&e.fingerprint);
     let mut own = decided::own(&mut reader, here.place, &mut Vec::new())?;
     let mut proposed = decided::proposed(&mut reader, here.place)?;
-    own.retain(is_meant);
-    proposed.retain(is_meant);
+    own.retain(|e| fingerprints.contains(&e.fingerprint));
+    proposed.retain(|e| fingerprints.contains(&e.fingerprint));
     let shared = if is_shared {
         let mut entries = decided::shared(&mut reader, &State::Worktree)?;
-        entries.retain(is_meant);
+        entries.retain(|e| fingerprints.contains(&e.fingerprint));
         Some(Shared { entries, has_file: here.place.top.join(SHARED).symlink_metadata().is_ok() })
     } else {
         None
@@ -96,7 +95,7 @@ impl Held {
     }
 
     /// Returns a file with these entries in place of the entries on the findings.
-    fn put(&self, name: &str, before: Option<Vec<u8>>, entries: &[Entry]) -> Result<Vec<u8>> {
+    fn put(&self, name: &str, before: Option<Vec<u8>>, entries: &[DecisionEntry]) -> Result<Vec<u8>> {
         let mut all = changed_file(name, before, std::iter::empty())?;
         all.entries.retain(|e| !self.fingerprints.contains(&e.fingerprint));
         all.entries.extend(entries.iter().cloned());

@@ -1,6 +1,6 @@
 //! Decides whether findings are fixed, by a follow-up round of their review.
 
-use crate::wire::stored::{Entry, Review, State};
+use crate::wire::stored::{ComparedFinding, Review, State};
 use crate::wire::{self, Outcome};
 
 /// The state of findings after a follow-up round.
@@ -26,21 +26,22 @@ impl Verified {
 /// Compares findings of an earlier round with the following round. Pure.
 pub fn verified<'f>(findings: impl IntoIterator<Item = &'f wire::Finding>, round: &Review) -> Verified {
     let mut out = Verified::default();
-    let entries = || round.since.iter().flat_map(|s| &s.entries);
+    let entries: Vec<&ComparedFinding> = round.since.iter().flat_map(|s| &s.entries).collect();
     for f in findings {
         // The fingerprint differs if the finding still exists in changed lines.
-        let is_it = |e: &&Entry| e.previous_id.as_ref() == Some(&f.id) || e.fingerprint == f.fingerprint;
-        match entries().find(is_it).map(|e| e.state) {
+        let mut entries = entries.iter();
+        let entry = entries.find(|e| e.previous_id.as_ref() == Some(&f.id) || e.fingerprint == f.fingerprint);
+        match entry.map(|e| e.state) {
             Some(State::Fixed) => out.fixed.push(f.id.clone()),
             Some(state) => out.open.push((f.id.clone(), state)),
             None => out.open.push((f.id.clone(), State::Unchecked)),
         }
     }
-    let is_new = |f: &&wire::Finding| {
-        let state = entries().find(|e| e.id.as_ref() == Some(&f.id)).map(|e| e.state);
-        f.blocking && !matches!(state, Some(State::StillThere | State::Moved | State::Unchecked))
-    };
-    out.new = round.report.findings.iter().filter(is_new).cloned().collect();
+    let new = round.report.findings.iter().filter(|f| f.blocking).filter(|f| {
+        let state = entries.iter().find(|e| e.id.as_ref() == Some(&f.id)).map(|e| e.state);
+        !matches!(state, Some(State::StillThere | State::Moved | State::Unchecked))
+    });
+    out.new = new.cloned().collect();
     if round.outcome != Outcome::Reviewed {
         let failed = round.report.coverage.failed.iter().map(|f| match &f.file {
             Some(file) => format!("{file}: {}", f.reason),

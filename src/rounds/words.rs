@@ -21,8 +21,7 @@ const ITEMS: usize = 30;
 /// summary of this round. All texts are as stored, with secrets masked.
 pub fn round(before: &Review, response: Option<&Response>, summary: Option<&str>) -> Previous {
     let mut out = format!("Findings of round {}:\n", before.round);
-    let counting = |f: &&Finding| f.counts();
-    let all: Vec<&Finding> = before.report.findings.iter().filter(counting).collect();
+    let all: Vec<&Finding> = before.report.findings.iter().filter(|f| f.counts()).collect();
     // The most severe first; otherwise in their order.
     let mut order = all.clone();
     order.sort_by_key(|f| (!f.blocking, f.severity as u8));
@@ -78,23 +77,25 @@ fn finding(f: &Finding, out: &mut String) {
 }
 
 fn answered(r: &Response, out: &mut String) {
-    let mut list = |head: &str, items: &mut dyn Iterator<Item = String>| {
-        let items: Vec<String> = items.take(ITEMS).filter(|i| !i.is_empty()).collect();
-        if !items.is_empty() {
-            let _ = writeln!(out, "{head}:");
-            items.iter().for_each(|i| out.push_str(&format!("- {i}\n")));
-        }
-    };
-    list("Addressed according to the author", &mut r.addressed.iter().map(|a| line(a, SAID)));
-    let explained = |e: &crate::wire::stored::Explanation| match &e.finding {
+    list("Addressed according to the author", r.addressed.iter().map(|a| line(a, SAID)), out);
+    let explained = r.explanations.iter().map(|e| match &e.finding {
         Some(name) => format!("{}: {}", line(name, SAID), line(&e.text, SAID)),
         None => line(&e.text, SAID),
-    };
-    list("Explanations of the author", &mut r.explanations.iter().map(explained));
-    list("Files changed by the author", &mut r.modified_files.iter().map(|f| line(f, SAID)));
-    list("Questions of the author", &mut r.questions.iter().map(|q| line(q, SAID)));
+    });
+    list("Explanations of the author", explained, out);
+    list("Files changed by the author", r.modified_files.iter().map(|f| line(f, SAID)), out);
+    list("Questions of the author", r.questions.iter().map(|q| line(q, SAID)), out);
     if let Some(text) = &r.text {
-        list("Comment of the author", &mut std::iter::once(line(text, SAID * 2)));
+        list("Comment of the author", std::iter::once(line(text, SAID * 2)), out);
+    }
+}
+
+/// Appends a heading and the items that are not empty.
+fn list(head: &str, items: impl Iterator<Item = String>, out: &mut String) {
+    let items: Vec<String> = items.take(ITEMS).filter(|i| !i.is_empty()).collect();
+    if !items.is_empty() {
+        let _ = writeln!(out, "{head}:");
+        items.iter().for_each(|i| out.push_str(&format!("- {i}\n")));
     }
 }
 

@@ -13,7 +13,7 @@ use crate::review::{self, World};
 use crate::shell;
 use crate::wire;
 use crate::wire::SourceKind;
-use crate::wire::stored::{Request, Round, Session};
+use crate::wire::stored::{Session, StoredRequest};
 
 /// Bytes of a file that is searched for the lines of a finding, at most.
 const MAX_FILE: usize = 64 << 20;
@@ -48,8 +48,7 @@ pub fn look(wanted: FindingsToVerify, world: &World<'_>) -> Result<WorktreeCheck
     let FindingsToVerify { mut request, session: id, findings, via } = wanted;
     let (place, _) = review::place(&request, world.env)?;
     let repo = Repo::open(&request.dir, world.env)?;
-    let missing = || not_found(&id);
-    let session = Store::find(&place)?.ok_or_else(missing)?.session(&id)?;
+    let session = Store::find(&place)?.ok_or_else(|| not_found(&id))?.session(&id)?;
     let known = session.rounds.last().map_or(&[][..], |r| &r.review.report.findings);
     let named: Result<Vec<&wire::Finding>> =
         findings.iter().map(|name| select(known, name, &session.review_id)).collect();
@@ -80,7 +79,7 @@ pub(super) fn files(session: &Session) -> Vec<String> {
 }
 
 /// Returns the base of a session. A session without a base, such as before the first commit, uses the empty tree.
-pub(super) fn base(begun: &Request, repo: &Repo) -> Option<String> {
+pub(super) fn base(begun: &StoredRequest, repo: &Repo) -> Option<String> {
     let is_from_nothing = match begun.source.kind {
         SourceKind::Staged | SourceKind::Unstaged | SourceKind::Changes | SourceKind::Commit => true,
         _ => begun.source.head.is_some(),
@@ -100,14 +99,14 @@ fn described(base: Option<&str>, repo: &Repo) -> String {
 /// Returns the branch of a session: the one in its source, or the one that was checked out.
 pub(super) fn branch_of<'s>(session: &'s Session, repo: &Repo) -> Option<&'s str> {
     let asked = &session.request.asked;
-    let is_branch = |name: &&str| repo.resolve(&format!("refs/heads/{name}")).is_ok();
-    asked.rev.as_deref().filter(is_branch).or(asked.branch.as_deref())
+    let named = asked.rev.as_deref().filter(|name| repo.resolve(&format!("refs/heads/{name}")).is_ok());
+    named.or(asked.branch.as_deref())
 }
 
 /// Returns the newest commit that a round of a session reviewed. Rounds of the worktree have none.
 pub(super) fn last_commit(session: &Session) -> Option<ObjectId> {
-    let head = |round: &Round| round.review.report.source.head.as_deref().and_then(ObjectId::from_hex);
-    session.rounds.iter().rev().find_map(head)
+    let sources = session.rounds.iter().rev().map(|round| &round.review.report.source);
+    sources.filter_map(|source| source.head.as_deref()).find_map(ObjectId::from_hex)
 }
 
 /// Returns the commit of the last round if the worktree does not contain it: HEAD does not descend from it, and another
@@ -155,16 +154,20 @@ pub(super) fn stashed(session: &Session, repo: &Repo, files: &ReviewedFiles) -> 
     let findings: Vec<&wire::Finding> = last.findings.iter().filter(|f| f.file.is_some()).collect();
     let head = repo.head().ok().flatten();
     let base = head.map_or(Some(State::Empty), |head| repo.state_of(head).ok())?;
-    let has_one = |state: &State| findings.iter().any(|f| has_lines_in(repo, state, files, f));
-    let is_here = [State::Worktree, State::Index].iter().any(has_one);
+    let is_here = [State::Worktree, State::Index].iter().any(|state| has_lines_of_any(repo, state, files, &findings));
     if findings.is_empty() || is_here || findings.iter().any(|f| is_edited(repo, &base, f)) {
         return None;
     }
-    let state = |rev: &str| repo.resolve(rev).and_then(|commit| repo.state_of(commit)).ok();
     (0..MOST_STASHES).map(|n| format!("stash@{{{n}}}")).find(|stash| {
         // The third parent has the untracked files.
-        [state(stash), state(&format!("{stash}^3"))].iter().flatten().any(has_one)
+        let states = [state_of(repo, stash), state_of(repo, &format!("{stash}^3"))];
+        states.iter().flatten().any(|state| has_lines_of_any(repo, state, files, &findings))
     })
+}
+
+/// Returns the state of a revision, or `None` if it is unknown.
+fn state_of(repo: &Repo, rev: &str) -> Option<State> {
+    repo.resolve(rev).and_then(|commit| repo.state_of(commit)).ok()
 }
 
 /// Stashes that are searched, newest first, at most.
@@ -174,8 +177,7 @@ const MOST_STASHES: usize = 10;
 fn is_edited(repo: &Repo, base: &State, found: &wire::Finding) -> bool {
     let Some(path) = found.file.as_deref().map(RepoPath::from) else { return false };
     let mut reader = repo.reader();
-    let mut blob = |state: &State| reader.blob(state, &path).ok();
-    blob(base) != blob(&State::Worktree)
+    reader.blob(base, &path).ok() != reader.blob(&State::Worktree, &path).ok()
 }
 
 /// Returns the error for a reviewed change that was moved to a stash.
@@ -205,6 +207,11 @@ pub(super) fn not_checked_out(session: &Session, commit: ObjectId) -> Error {
 /// change.
 pub(super) fn has_lines(repo: &Repo, files: &ReviewedFiles, found: &wire::Finding) -> bool {
     has_lines_in(repo, &State::Worktree, files, found)
+}
+
+/// Returns true if a state has the lines of one of the findings.
+fn has_lines_of_any(repo: &Repo, state: &State, files: &ReviewedFiles, findings: &[&wire::Finding]) -> bool {
+    findings.iter().any(|f| has_lines_in(repo, state, files, f))
 }
 
 /// Returns true if a state has the lines of a finding, as [`has_lines`] does.

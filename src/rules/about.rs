@@ -4,7 +4,7 @@ use super::catalog;
 
 /// The parts of a rule that explain it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct About {
+pub(crate) struct RuleDocs {
     pub(crate) why: Option<&'static str>,
     /// Code that the rule finds, and code to write instead. Rules for secrets have none, because
     /// other scanners would report the example.
@@ -13,10 +13,10 @@ pub(crate) struct About {
 }
 
 /// Returns the documentation of a rule. `None`: the rule is a team rule or does not exist.
-pub(crate) fn about(id: &str) -> Option<About> {
+pub(crate) fn about(id: &str) -> Option<RuleDocs> {
     let rule = catalog::RULES.iter().find(|r| r.id == id)?;
-    let code = |text: &'static Option<std::borrow::Cow<'static, str>>| text.as_deref().filter(|_| !rule.secret);
-    Some(About { why: rule.why.as_deref(), bad: code(&rule.bad), good: code(&rule.good) })
+    let (bad, good) = if rule.secret { (None, None) } else { (rule.bad.as_deref(), rule.good.as_deref()) };
+    Some(RuleDocs { why: rule.why.as_deref(), bad, good })
 }
 
 /// Address of the documentation, from the package in `Cargo.toml`, which is the only place that
@@ -63,7 +63,9 @@ mod tests {
 
     #[test]
     fn a_rule_is_linked_in_the_book_else_in_the_repository_else_not_at_all() {
-        let page = |home, repository| Book { home, repository, version: "1.2.3" }.page("rules");
+        fn page(home: &'static str, repository: &'static str) -> Option<String> {
+            Book { home, repository, version: "1.2.3" }.page("rules")
+        }
         let (home, repository) = ("https://example.org/book/", "https://example.org/a/b");
         assert_eq!(page(home, repository).as_deref(), Some("https://example.org/book/rules.html"));
         assert_eq!(page("", repository).as_deref(), Some("https://example.org/a/b/blob/v1.2.3/docs/rules.md"));

@@ -8,7 +8,7 @@ mod repeated;
 
 /// A line, and the text before and after it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Around<'a> {
+pub(super) struct LineSurroundings<'a> {
     pub(super) before: &'a [u8],
     pub(super) line: &'a [u8],
     /// Starts with the line end.
@@ -16,13 +16,13 @@ pub(super) struct Around<'a> {
 }
 
 /// Returns true if the text around a literal can have a match.
-type Check = fn(&Around<'_>) -> bool;
+type AroundCheck = fn(&LineSurroundings<'_>) -> bool;
 
 /// The checks of names and texts.
-const TEXT_CHECKS: &[(&str, Check)] = &[
+const TEXT_CHECKS: &[(&str, AroundCheck)] = &[
     // A key of the line is a key of a later line at the same depth, or once more on the line.
     ("key-repeated", repeated::key),
-    // What the line defines is defined once more in the same block.
+    // The same block defines the name of the line once more.
     ("definition-repeated", repeated::definition),
     // Both sides of `||` or `&&` compare the same operand.
     ("operand-repeated", repeated::operand),
@@ -55,12 +55,12 @@ const TEXT_CHECKS: &[(&str, Check)] = &[
 ];
 
 /// The checks of the blocks around a line, which are known by the indentation of the lines.
-const BLOCK_CHECKS: &[(&str, Check)] = &[
+const BLOCK_CHECKS: &[(&str, AroundCheck)] = &[
     // A value of the label is a value of another label of the block.
     ("label-repeated", repeated::label),
-    // The condition of the branch stands above.
+    // An earlier branch has the same condition.
     ("condition-above", repeated::condition),
-    // Another handler of the same statement stands above or below.
+    // The same statement has another handler above or below.
     ("handler-beside", blocks::has_handler_beside),
     // The statement is the first one in a loop.
     ("first-in-loop", blocks::is_first_in_loop),
@@ -125,12 +125,16 @@ pub(super) fn is_known(name: &str) -> bool {
 }
 
 /// Runs the check of that name; `None`: it has another kind.
-pub(super) fn passes(name: &str, around: &Around<'_>) -> Option<bool> {
-    let find = |checks: &'static [(&str, Check)]| checks.iter().find(|(known, _)| *known == name);
+pub(super) fn passes(name: &str, around: &LineSurroundings<'_>) -> Option<bool> {
     let is_long = around.line.len() > MOST_LINE;
-    let of_text = find(TEXT_CHECKS).map(|(_, check)| is_long || check(around));
-    let of_block = || find(BLOCK_CHECKS).map(|(_, check)| is_long || has_statements(around.line) || check(around));
-    of_text.or_else(of_block)
+    if let Some(check) = find_check(TEXT_CHECKS, name) {
+        return Some(is_long || check(around));
+    }
+    find_check(BLOCK_CHECKS, name).map(|check| is_long || has_statements(around.line) || check(around))
+}
+
+fn find_check(checks: &[(&str, AroundCheck)], name: &str) -> Option<AroundCheck> {
+    checks.iter().find(|(known, _)| *known == name).map(|(_, check)| *check)
 }
 
 /// Bytes of a line that is checked, at most. Longer lines pass: they are rare, and the checks of their words cost more than
@@ -150,7 +154,7 @@ mod tests {
         let at = if text.starts_with('>') { 0 } else { text.find("\n>").unwrap() + 1 };
         let (before, rest) = (&text.as_bytes()[..at], &text.as_bytes()[at + 1..]);
         let end = memchr::memchr(b'\n', rest).unwrap_or(rest.len());
-        passes(name, &Around { before, line: &rest[..end], after: &rest[end..] }).unwrap()
+        passes(name, &LineSurroundings { before, line: &rest[..end], after: &rest[end..] }).unwrap()
     }
 
     #[test]

@@ -26,8 +26,8 @@ pub(super) fn scan(rules: &RuleSet, what: &str, file: Option<&RepoPath>, text: &
     }
     // A name has no spaces: `ignore-all-previous-instructions`.
     if !text.iter().any(u8::is_ascii_whitespace) {
-        let space = |b: &u8| if matches!(b, b'-' | b'_' | b'.' | b'/' | b'+') { b' ' } else { *b };
-        let words: Vec<u8> = text.iter().map(space).collect();
+        let words: Vec<u8> =
+            text.iter().map(|b| if matches!(b, b'-' | b'_' | b'.' | b'/' | b'+') { b' ' } else { *b }).collect();
         if reporter.matches(RULE, &words) {
             reporter.report_index(rule, Sighting { file, quote: text, detail: Some(&detail), ..Sighting::default() });
         }

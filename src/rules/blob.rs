@@ -6,7 +6,7 @@
 
 use super::catalog::{FILTER, Matcher, RULES};
 use super::report::{Reporter, Rest, Sighting};
-use super::role::{self, Role};
+use super::role::{self, FileRole};
 use super::suppress::Counting;
 use super::walk::{self, Hay, Match, Scratch, Visitor};
 use super::{RuleSet, glob};
@@ -69,12 +69,12 @@ pub(super) fn scan(
 /// Returns true if the path casts doubt on the result of the rule in this file.
 fn is_in_doubt(rule: u16, path: &[u8]) -> bool {
     let rule = &RULES[usize::from(rule)];
-    let may_be_test = !rule.in_tests && role::of(path) == Role::Doubt;
+    let may_be_test = !rule.in_tests && role::of(path) == FileRole::Doubt;
     may_be_test || rule.weak_paths.iter().any(|g| glob::matches(g, path))
 }
 
 /// A secret in a binary file.
-struct Sight {
+struct BlobSecret {
     rule: u16,
     text: Vec<u8>,
     /// Offset of its start in the file, in bytes.
@@ -85,8 +85,8 @@ struct Sight {
 }
 
 /// Searches the printable runs of a file.
-fn search(rules: &RuleSet, path: &[u8], bytes: &[u8]) -> Vec<Sight> {
-    let mut search = Search {
+fn search(rules: &RuleSet, path: &[u8], bytes: &[u8]) -> Vec<BlobSecret> {
+    let mut search = BlobSearch {
         rules,
         path,
         fits: vec![None; RULES.len()],
@@ -104,27 +104,27 @@ fn search(rules: &RuleSet, path: &[u8], bytes: &[u8]) -> Vec<Sight> {
 /// A run of printable characters: its start in the file, its number of characters, and the bytes of
 /// a character.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Run {
+struct PrintableRun {
     start: usize,
     length: usize,
     width: usize,
 }
 
-struct Search<'a> {
+struct BlobSearch<'a> {
     rules: &'a RuleSet,
     path: &'a [u8],
     /// By rule: true if the rule checks this file.
     fits: Vec<Option<bool>>,
     /// Offsets of the runs in the collected text, with the runs.
-    runs: Vec<(usize, Run)>,
+    runs: Vec<(usize, PrintableRun)>,
     /// The collected runs, one on each line.
     text: Vec<u8>,
     scratch: Scratch,
-    out: Vec<Sight>,
+    out: Vec<BlobSecret>,
 }
 
-impl Search<'_> {
-    fn add(&mut self, bytes: &[u8], run: Run) {
+impl BlobSearch<'_> {
+    fn add(&mut self, bytes: &[u8], run: PrintableRun) {
         self.runs.push((self.text.len(), run));
         let all = &bytes[run.start..(run.start + run.length * run.width).min(bytes.len())];
         self.text.extend(all.iter().copied().filter(|b| is_printable(*b)));
@@ -143,20 +143,20 @@ impl Search<'_> {
         walk::walk(hits.search.rules, &FILTER, hay, &mut scratch, &mut hits);
         let found = hits.found;
         self.scratch = scratch;
-        let sights: Vec<Sight> = found.iter().filter_map(|m| self.sight(&text, m)).collect();
+        let sights: Vec<BlobSecret> = found.iter().filter_map(|m| self.sight(&text, m)).collect();
         self.out.extend(sights);
         self.runs.clear();
         self.text = text;
         self.text.clear();
     }
 
-    fn sight(&self, text: &[u8], found: &Match) -> Option<Sight> {
+    fn sight(&self, text: &[u8], found: &Match) -> Option<BlobSecret> {
         let index = self.runs.partition_point(|(at, _)| *at <= found.secret.start).checked_sub(1)?;
         let (at, run) = self.runs[index];
         let secret = &found.secret;
         let start = secret.start.saturating_sub(QUOTE_SIDE).max(found.line.start);
         let end = (secret.end + QUOTE_SIDE).min(found.line.end);
-        Some(Sight {
+        Some(BlobSecret {
             rule: found.rule,
             text: text[secret.clone()].to_vec(),
             offset: run.start + (secret.start - at) * run.width,
@@ -166,28 +166,29 @@ impl Search<'_> {
     }
 
     fn fits(&mut self, index: u16) -> bool {
-        let (rules, path) = (self.rules, self.path);
-        let fit = || {
-            let Some(rule) = RULES.get(usize::from(index)) else { return false };
-            let is_strong = rule.secret
-                && rule.matcher == Matcher::Pattern
-                && rule.severity >= Severity::Major
-                && rule.confidence == Confidence::High
-                && rule.languages.is_empty()
-                && !marks()[usize::from(index)].is_empty();
-            is_strong
-                && rules.is_enabled(index)
-                && (rule.in_tests || role::of(path) != Role::Test)
-                && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
-                && !rule.not_paths.iter().any(|g| glob::matches(g, path))
-        };
-        *self.fits[usize::from(index)].get_or_insert_with(fit)
+        *self.fits[usize::from(index)].get_or_insert_with(|| searches(self.rules, index, self.path))
     }
+}
+
+/// Returns true if a rule is enabled for a path, and certain enough that its matches in any bytes are secrets.
+fn searches(rules: &RuleSet, index: u16, path: &[u8]) -> bool {
+    let Some(rule) = RULES.get(usize::from(index)) else { return false };
+    let is_strong = rule.secret
+        && rule.matcher == Matcher::Pattern
+        && rule.severity >= Severity::Major
+        && rule.confidence == Confidence::High
+        && rule.languages.is_empty()
+        && !marks()[usize::from(index)].is_empty();
+    is_strong
+        && rules.is_enabled(index)
+        && (rule.in_tests || role::of(path) != FileRole::Test)
+        && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
+        && !rule.not_paths.iter().any(|g| glob::matches(g, path))
 }
 
 /// Collects the matches in the collected text.
 struct Hits<'s, 'a> {
-    search: &'s mut Search<'a>,
+    search: &'s mut BlobSearch<'a>,
     text: &'s [u8],
     found: Vec<Match>,
 }
@@ -224,22 +225,26 @@ fn marks() -> &'static [Vec<&'static [u8]>] {
 fn is_marked(found: &Match, text: &[u8]) -> bool {
     let (rule, matched) = (found.rule, &text[found.span.clone()]);
     let prefix = text[found.secret.clone()].get(..MARK_MIN).and_then(|p| std::str::from_utf8(p).ok());
-    let is_asked = |p: &str| RULES[usize::from(rule)].pattern.replace('\\', "").contains(p);
-    if matched.len() >= RUN_MIN && prefix.is_some_and(is_asked) {
+    if matched.len() < RUN_MIN {
+        return false;
+    }
+    if prefix.is_some_and(|p| RULES[usize::from(rule)].pattern.replace('\\', "").contains(p)) {
         return true;
     }
     let lower = matched.to_ascii_lowercase();
-    let has = |mark: &&[u8]| memchr::memmem::find(&lower, mark).is_some();
-    matched.len() >= RUN_MIN && marks()[usize::from(rule)].iter().any(has)
+    marks()[usize::from(rule)].iter().any(|mark| memchr::memmem::find(&lower, mark).is_some())
 }
 
 /// Returns true if a possible secret is part of a longer text in base 64, which can contain any
 /// text by chance.
 fn is_in_base64(text: &[u8], span: &Range<usize>) -> bool {
-    let is_digit = |b: &&u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_');
-    let before = text[..span.start].iter().rev().take(STRETCH_MAX + 1).take_while(is_digit).count();
-    let after = text[span.end..].iter().take(STRETCH_MAX + 1).take_while(is_digit).count();
+    let before = text[..span.start].iter().rev().take(STRETCH_MAX + 1).take_while(|b| is_base64_digit(**b)).count();
+    let after = text[span.end..].iter().take(STRETCH_MAX + 1).take_while(|b| is_base64_digit(**b)).count();
     before > STRETCH_MAX || after > STRETCH_MAX
+}
+
+fn is_base64_digit(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'-' | b'_')
 }
 
 fn is_printable(b: u8) -> bool {
@@ -247,7 +252,7 @@ fn is_printable(b: u8) -> bool {
 }
 
 /// Calls `each` with the runs of printable bytes, in order.
-fn runs(bytes: &[u8], mut each: impl FnMut(Run)) {
+fn runs(bytes: &[u8], mut each: impl FnMut(PrintableRun)) {
     let mut start = 0;
     // Check the last byte of a possible run first, so that most runs that are too short are
     // skipped.
@@ -263,28 +268,32 @@ fn runs(bytes: &[u8], mut each: impl FnMut(Run)) {
         }
         let rest = &bytes[start + RUN_MIN..];
         let length = RUN_MIN + rest.iter().position(|b| !is_printable(*b)).unwrap_or(rest.len());
-        each(Run { start, length, width: 1 });
+        each(PrintableRun { start, length, width: 1 });
         start += length + 1;
     }
 }
 
-/// Calls `each` with the runs of UTF-16 whose characters are printable ASCII, of both orders of bytes.
-fn wide_runs(bytes: &[u8], mut each: impl FnMut(Run)) {
-    const LENGTH: usize = 2 * RUN_MIN;
-    let is_pair = |at: usize| match bytes.get(at..at + 2) {
+/// Returns true if a printable ASCII character of UTF-16 is at an offset.
+fn is_wide(bytes: &[u8], at: usize) -> bool {
+    match bytes.get(at..at + 2) {
         Some([0, b] | [b, 0]) => is_printable(*b),
         _ => false,
-    };
+    }
+}
+
+/// Calls `each` with the runs of UTF-16 whose characters are printable ASCII, of both orders of bytes.
+fn wide_runs(bytes: &[u8], mut each: impl FnMut(PrintableRun)) {
+    const LENGTH: usize = 2 * RUN_MIN;
     let mut start = 0;
     while start + LENGTH <= bytes.len() {
         // Two neighbours that are both NUL, or both not NUL, end every run.
-        let unfit = (0..LENGTH - 1).rev().find(|i| !is_pair(start + i));
+        let unfit = (0..LENGTH - 1).rev().find(|i| !is_wide(bytes, start + i));
         if let Some(unfit) = unfit {
             start += unfit + 1;
             continue;
         }
-        let length = LENGTH + (start + LENGTH - 1..bytes.len()).take_while(|at| is_pair(*at)).count();
-        each(Run { start, length: length / 2, width: 2 });
+        let length = LENGTH + (start + LENGTH - 1..bytes.len()).take_while(|at| is_wide(bytes, *at)).count();
+        each(PrintableRun { start, length: length / 2, width: 2 });
         start += length;
     }
 }
@@ -306,8 +315,8 @@ mod tests {
         let (mut narrow, mut wide) = (Vec::new(), Vec::new());
         runs(&bytes, |r| narrow.push(r));
         wide_runs(&bytes, |r| wide.push(r));
-        assert_eq!(narrow, [Run { start: 9, length: 31, width: 1 }]);
-        assert_eq!(wide, [Run { start: 41, length: 29, width: 2 }]);
+        assert_eq!(narrow, [PrintableRun { start: 9, length: 31, width: 1 }]);
+        assert_eq!(wide, [PrintableRun { start: 41, length: 29, width: 2 }]);
     }
 
     #[test]
@@ -345,7 +354,7 @@ mod tests {
     #[test]
     fn most_rules_of_issuers_search_binary_files() {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
-        let mut search = Search {
+        let mut search = BlobSearch {
             rules: &rules,
             path: b"a.bin",
             fits: vec![None; RULES.len()],

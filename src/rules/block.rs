@@ -55,28 +55,39 @@ fn brackets(text: &[u8], value: &Range<usize>) -> Option<Range<usize>> {
 }
 
 fn paragraph(text: &[u8], value: &Range<usize>) -> Range<usize> {
-    let ends = |line: &[u8]| line.trim_ascii().is_empty() || line.starts_with(b"---");
     let low = value.start.saturating_sub(REACH);
-    let line_start = |at: usize| memchr::memrchr(b'\n', &text[low..at]).map_or(low, |i| low + i + 1);
-    let mut start = line_start(value.start);
+    let mut start = line_start(text, low, value.start);
     while start > low {
-        let above = line_start(start - 1);
-        if ends(&text[above..start - 1]) {
+        let above = line_start(text, low, start - 1);
+        if ends_paragraph(&text[above..start - 1]) {
             break;
         }
         start = above;
     }
     let high = (value.end + REACH).min(text.len());
-    let line_end = |at: usize| memchr::memchr(b'\n', &text[at..high]).map_or(high, |i| at + i);
-    let mut end = line_end(value.end);
+    let mut end = line_end(text, value.end, high);
     while end < high {
-        let next = line_end(end + 1);
-        if ends(&text[end + 1..next]) {
+        let next = line_end(text, end + 1, high);
+        if ends_paragraph(&text[end + 1..next]) {
             break;
         }
         end = next;
     }
     start..end
+}
+
+fn ends_paragraph(line: &[u8]) -> bool {
+    line.trim_ascii().is_empty() || line.starts_with(b"---")
+}
+
+/// Returns the start of the line that contains an offset, at least `low`.
+fn line_start(text: &[u8], low: usize, at: usize) -> usize {
+    memchr::memrchr(b'\n', &text[low..at]).map_or(low, |i| low + i + 1)
+}
+
+/// Returns the end of the line that contains an offset, at most `high`.
+fn line_end(text: &[u8], at: usize, high: usize) -> usize {
+    memchr::memchr(b'\n', &text[at..high]).map_or(high, |i| at + i)
 }
 
 #[cfg(test)]

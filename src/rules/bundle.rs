@@ -24,9 +24,12 @@ const BANNER: usize = 2 << 10;
 /// Returns true if the name and the text of a file are those of a bundle. `text`: the known part of
 /// the new side.
 pub(super) fn is_one(path: &[u8], text: &[u8]) -> bool {
-    let is_named = |globs: &[&str]| globs.iter().any(|glob| super::glob::matches(glob, path));
-    is_named(NAMES) && (is_long(text, MINIFIED, MINIFIED_LINE) || is_published(text))
-        || is_named(FOLDERS) && is_long(text, BUNDLED, BUNDLED_LINE)
+    matches_any(NAMES, path) && (is_long(text, MINIFIED, MINIFIED_LINE) || is_published(text))
+        || matches_any(FOLDERS, path) && is_long(text, BUNDLED, BUNDLED_LINE)
+}
+
+fn matches_any(globs: &[&str], path: &[u8]) -> bool {
+    globs.iter().any(|glob| super::glob::matches(glob, path))
 }
 
 /// Returns true if a text has at least this many bytes, and its lines at least this average length.

@@ -4,7 +4,7 @@ use super::format;
 use super::language::Languages;
 use super::lexer::Place;
 use super::needs::Needs;
-use super::prefilter::{Candidate, Prefilter};
+use super::prefilter::{LiteralWindow, Prefilter};
 use crate::finding::{Category, Confidence, Severity};
 use std::borrow::Cow;
 
@@ -18,16 +18,16 @@ pub(crate) struct Rule {
     pub(crate) confidence: Confidence,
     /// None: every language.
     pub(crate) languages: Languages,
-    pub(crate) paths: List,
-    pub(crate) not_paths: List,
-    pub(crate) weak_paths: List,
+    pub(crate) paths: TextList,
+    pub(crate) not_paths: TextList,
+    pub(crate) weak_paths: TextList,
     pub(crate) in_tests: bool,
     pub(crate) in_bundles: bool,
     pub(crate) place: Place,
     pub(crate) matcher: Matcher,
     /// The condition of a built-in structural rule, in YAML, and the languages that it names.
     pub(crate) tree: Cow<'static, str>,
-    pub(crate) tree_languages: List,
+    pub(crate) tree_languages: TextList,
     /// The rule runs only in the profile `audit`.
     pub(crate) is_audit: bool,
     /// The severity in that profile, if it differs.
@@ -35,24 +35,24 @@ pub(crate) struct Rule {
     pub(crate) pattern: Cow<'static, str>,
     /// The build script derives it from the pattern; empty for rules of teams.
     pub(crate) needs: Needs,
-    pub(crate) not_pattern: List,
-    pub(crate) harmless: List,
-    pub(crate) guarded_by: List,
-    pub(crate) file_has: List,
-    pub(crate) file_lacks: List,
-    pub(crate) near_has: List,
-    pub(crate) near_lacks: List,
-    pub(crate) checks: List,
+    pub(crate) not_pattern: TextList,
+    pub(crate) harmless: TextList,
+    pub(crate) guarded_by: TextList,
+    pub(crate) file_has: TextList,
+    pub(crate) file_lacks: TextList,
+    pub(crate) near_has: TextList,
+    pub(crate) near_lacks: TextList,
+    pub(crate) checks: TextList,
     pub(crate) secret: bool,
     pub(crate) decoded: bool,
     pub(crate) judges_origin: bool,
-    pub(crate) line_has: List,
+    pub(crate) line_has: TextList,
     pub(crate) message: Cow<'static, str>,
     pub(crate) why: Option<Cow<'static, str>>,
     pub(crate) suggestion: Option<Cow<'static, str>>,
-    pub(crate) fixes: Cow<'static, [Fix]>,
+    pub(crate) fixes: Cow<'static, [RuleFix]>,
     pub(crate) cwe: Option<u32>,
-    pub(crate) references: List,
+    pub(crate) references: TextList,
     pub(crate) bad: Option<Cow<'static, str>>,
     pub(crate) good: Option<Cow<'static, str>>,
 }
@@ -66,13 +66,13 @@ impl Rule {
 
 /// A replacement in the lines of a match; see `format::Fix`.
 #[derive(Clone, Debug)]
-pub(crate) struct Fix {
+pub(crate) struct RuleFix {
     pub(crate) find: Cow<'static, str>,
     pub(crate) replace: Cow<'static, str>,
 }
 
 /// Texts of a rule: static, or a team's.
-pub(crate) type List = Cow<'static, [Cow<'static, str>]>;
+pub(crate) type TextList = Cow<'static, [Cow<'static, str>]>;
 
 /// The kind of a rule's matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

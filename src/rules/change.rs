@@ -16,7 +16,7 @@ pub(super) use crowd::gather;
 pub(super) use workflow::is_workflow;
 
 use super::report::{Reporter, Sighting};
-use crate::diff::{Block, Entry, FileChange, LineNo, RepoPath, TextChange, trim_line_end};
+use crate::diff::{Entry, FileChange, LineBlock, LineNo, RepoPath, TextChange, trim_line_end};
 use crate::finding::LineSpan;
 
 /// Access to the reviewed tree, beyond the entries of the change.
@@ -85,7 +85,7 @@ fn removed(text: &TextChange) -> impl Iterator<Item = Added<'_>> {
     text.removed().flat_map(lines)
 }
 
-fn lines(block: Block<'_>) -> impl Iterator<Item = Added<'_>> {
+fn lines(block: LineBlock<'_>) -> impl Iterator<Item = Added<'_>> {
     block
         .text
         .split_inclusive(|b| *b == b'\n')

@@ -2,7 +2,7 @@
 //! reference?
 
 use super::flow;
-use super::secret::{self, Candidate};
+use super::secret::{self, SecretCandidate};
 use super::verbs;
 
 /// Returns true if a check of that name applies to matches of patterns. Structural rules of the catalogue can also name
@@ -13,11 +13,11 @@ pub(crate) fn is_for_patterns(name: &str) -> bool {
         || name == OTHER_COUNT
         || name == NOT_MARK
         || name.strip_prefix("entropy:").is_some_and(|b| b.parse::<f32>().is_ok())
-        || secret::check(name, &Candidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
+        || secret::check(name, &SecretCandidate { secret: b"", line: b"", at: 0, after: b"", path: b"" }).is_some()
 }
 
 /// Returns true if the captured text passes the check with a name. No text passes an unknown check.
-pub(super) fn passes(name: &str, candidate: &Candidate<'_>) -> bool {
+pub(super) fn passes(name: &str, candidate: &SecretCandidate<'_>) -> bool {
     match name.strip_prefix("entropy:") {
         Some(bits) => bits.parse().is_ok_and(|bits: f32| entropy(candidate.secret) >= bits),
         None if name == "not-reference" => !is_reference(candidate.secret),
@@ -41,7 +41,7 @@ const OTHER_COUNT: &str = "other-count";
 const NOT_MARK: &str = "not-request-mark";
 
 /// Returns true if the match assigns the mark of a request to a variable, of which the file shows the rest.
-fn is_assigned_mark(candidate: &Candidate<'_>) -> bool {
+fn is_assigned_mark(candidate: &SecretCandidate<'_>) -> bool {
     let end = candidate.secret.iter().position(|b| !is_word(*b)).unwrap_or(candidate.secret.len());
     end > 0 && flow::is_request_mark(&candidate.secret[..end], candidate.after)
 }
@@ -71,19 +71,24 @@ const OPERATORS: [&[u8]; 15] = [
 
 /// Returns true if an operator of a line has the same operand before and after it.
 fn has_same_sides(line: &[u8]) -> bool {
-    let is_operand = |b: &u8| {
-        b.is_ascii_alphanumeric()
-            || *b >= 0x80
-            || matches!(b, b'_' | b'$' | b'@' | b'.' | b'>' | b'?' | b'[' | b']' | b'-' | b':')
-    };
-    let sides = |at: usize, operator: &[u8]| {
-        let (before, after) = (&line[..at], &line[at + operator.len()..]);
-        let start = before.iter().rposition(|b| !is_operand(b)).map_or(0, |i| i + 1);
-        let end = after.iter().position(|b| !is_operand(b)).unwrap_or(after.len());
-        let after = after[..end].strip_suffix(b":").unwrap_or(&after[..end]);
-        !after.is_empty() && &before[start..] == after
-    };
-    OPERATORS.iter().any(|operator| memchr::memmem::find_iter(line, operator).any(|at| sides(at, operator)))
+    OPERATORS.iter().any(|operator| {
+        memchr::memmem::find_iter(line, operator).any(|at| are_same_sides(&line[..at], &line[at + operator.len()..]))
+    })
+}
+
+/// Returns true if the operand at the end of a text is the one at the start of another text.
+fn are_same_sides(before: &[u8], after: &[u8]) -> bool {
+    let start = before.iter().rposition(|b| !is_part_of_operand(*b)).map_or(0, |i| i + 1);
+    let end = after.iter().position(|b| !is_part_of_operand(*b)).unwrap_or(after.len());
+    let after = after[..end].strip_suffix(b":").unwrap_or(&after[..end]);
+    !after.is_empty() && &before[start..] == after
+}
+
+/// Returns true for a byte of a name, of a path to a member, or of an index.
+fn is_part_of_operand(b: u8) -> bool {
+    b.is_ascii_alphanumeric()
+        || b >= 0x80
+        || matches!(b, b'_' | b'$' | b'@' | b'.' | b'>' | b'?' | b'[' | b']' | b'-' | b':')
 }
 
 /// Returns the Shannon entropy of a text in bits a byte: 0 for one repeated byte, at most 8.
@@ -107,12 +112,12 @@ fn is_reference(text: &[u8]) -> bool {
         &[b"${", b"$(", b"{{", b"#{", b"<%", b"%{", b"@{", b"[[", b"((", b"env:", b"vault:", b"file:", b"ref+"];
     const INSIDE: &[&[u8]] =
         &[b"process.env", b"os.environ", b"getenv(", b"ENV[", b"System.getenv", b"secrets.", b"var.", b"local."];
-    let variable = |name: &[u8]| {
-        !name.is_empty() && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_') && !name[0].is_ascii_digit()
-    };
     // `$NAME`, `%NAME%`.
     let bare = match text {
-        [b'$', name @ ..] | [b'%', name @ .., b'%'] => variable(name),
+        [b'$', name @ ..] | [b'%', name @ .., b'%'] => {
+            name.first().is_some_and(|b| !b.is_ascii_digit())
+                && name.iter().all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+        }
         _ => false,
     };
     bare || OPEN.iter().any(|o| text.starts_with(o))

@@ -115,13 +115,12 @@ fn escaped_words(text: &[u8], found: &mut impl FnMut(Range<usize>, &[u8])) {
             continue;
         }
         // A line of code has an occasional escape, and hidden text consists of consecutive escapes.
-        let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>');
-        let end = text[at..].iter().position(ends).map_or(text.len(), |i| at + i);
+        let end = text[at..].iter().position(ends_literal).map_or(text.len(), |i| at + i);
         if count_escapes(&text[at..end]) < ESCAPES_MIN {
             at = end;
             continue;
         }
-        let start = text[done..at].iter().rposition(ends).map_or(done, |i| done + i + 1);
+        let start = text[done..at].iter().rposition(ends_literal).map_or(done, |i| done + i + 1);
         for piece in pieces(start..end) {
             found(piece.clone(), &unescape(&text[piece]));
         }
@@ -166,20 +165,27 @@ fn unescape(word: &[u8]) -> Vec<u8> {
     out
 }
 
+/// Returns true for a byte that ends a literal or a word.
+fn ends_literal(b: &u8) -> bool {
+    b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>')
+}
+
+/// Returns the ASCII character that hexadecimal digits stand for.
+fn ascii_of(digits: &[u8]) -> Option<u8> {
+    let value = digits.iter().try_fold(0u32, |v, d| Some(v << 4 | (*d as char).to_digit(16)?))?;
+    u8::try_from(value).ok().filter(u8::is_ascii)
+}
+
 /// Reads `%41`, `\x41`, `\u0041` or `\u{41}` at the start: the byte and the length. Only ASCII is of interest.
 fn escape(text: &[u8]) -> Option<(u8, usize)> {
-    let hex = |digits: &[u8]| {
-        let value = digits.iter().try_fold(0u32, |v, d| Some(v << 4 | (*d as char).to_digit(16)?))?;
-        u8::try_from(value).ok().filter(u8::is_ascii)
-    };
     match text {
-        [b'%', a, b, ..] => Some((hex(&[*a, *b])?, 3)),
-        [b'\\', b'x', a, b, ..] => Some((hex(&[*a, *b])?, 4)),
+        [b'%', a, b, ..] => Some((ascii_of(&[*a, *b])?, 3)),
+        [b'\\', b'x', a, b, ..] => Some((ascii_of(&[*a, *b])?, 4)),
         [b'\\', b'u', b'{', rest @ ..] => {
             let close = rest.iter().take(7).position(|b| *b == b'}').filter(|n| *n > 0)?;
-            Some((hex(&rest[..close])?, close + 4))
+            Some((ascii_of(&rest[..close])?, close + 4))
         }
-        [b'\\', b'u', digits @ ..] => Some((hex(digits.get(..4)?)?, 6)),
+        [b'\\', b'u', digits @ ..] => Some((ascii_of(digits.get(..4)?)?, 6)),
         _ => None,
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn kept(languages: Languages, text: &[u8], changed: &[Range<usize>]) 
     if !(is_large && is_known && parse::is_bounded(text)) {
         return None;
     }
-    let code = Code { text, other: lexer::not_code(languages, text), changed };
+    let code = ElidableCode { text, other: lexer::not_code(languages, text), changed };
     let left_out = if languages.any_of(&["python"]) { code.definitions() } else { code.blocks()? };
     let size: usize = left_out.iter().map(Range::len).sum();
     (size * 4 > text.len()).then(|| complement(&left_out, text.len()))
@@ -40,7 +40,7 @@ fn complement(ranges: &[Range<usize>], length: usize) -> Vec<Range<usize>> {
     starts.zip(ends).map(|(start, end)| start..end).filter(|r| !r.is_empty()).collect()
 }
 
-struct Code<'t> {
+struct ElidableCode<'t> {
     text: &'t [u8],
     /// Comments and strings, in order.
     other: Vec<Range<usize>>,
@@ -54,7 +54,7 @@ struct Statement {
     indent: usize,
 }
 
-impl Code<'_> {
+impl ElidableCode<'_> {
     /// Returns true if a change touches a range.
     fn is_changed(&self, range: &Range<usize>) -> bool {
         let first = self.changed.partition_point(|c| c.end < range.start);
@@ -132,8 +132,7 @@ impl Code<'_> {
         let mut out = Vec::new();
         let mut i = 0;
         while let Some(statement) = statements.get(i) {
-            let inner = |s: &&Statement| s.indent > statement.indent;
-            let count = statements[i + 1..].iter().take_while(inner).count();
+            let count = statements[i + 1..].iter().take_while(|s| s.indent > statement.indent).count();
             let end = statements.get(i + 1 + count).map_or(self.text.len(), |s| s.start);
             let is_unchanged = self.is_definition(statement.start) && !self.is_changed(&(statement.start..end));
             if !is_unchanged || count == 0 {
@@ -158,8 +157,8 @@ impl Code<'_> {
     fn definitions_from(&self, statements: &[Statement]) -> usize {
         let mut taken = 0;
         loop {
-            let is_decorator = |s: &&Statement| s.indent == 0 && self.text[s.start] == b'@';
-            let head = taken + statements[taken..].iter().take_while(is_decorator).count();
+            let rest = statements[taken..].iter();
+            let head = taken + rest.take_while(|s| s.indent == 0 && self.text[s.start] == b'@').count();
             let Some(definition) = statements.get(head).filter(|s| s.indent == 0 && self.is_definition(s.start)) else {
                 return taken;
             };

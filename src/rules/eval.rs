@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 
 /// A finding in a case.
 #[derive(Clone, Debug)]
-pub struct Hit {
+pub struct EvalHit {
     pub rule: String,
     pub first: u32,
     pub last: u32,
@@ -42,7 +42,7 @@ pub struct Label {
 pub struct Evaluation {
     pub labels: Vec<Label>,
     /// By case.
-    pub hits: Vec<Vec<Hit>>,
+    pub hits: Vec<Vec<EvalHit>>,
 }
 
 /// Sums of labelled lines.
@@ -56,7 +56,7 @@ pub struct Tally {
     pub flagged: usize,
 }
 
-impl Hit {
+impl EvalHit {
     /// Returns true if the finding is more than a suggestion.
     pub fn is_above_suggestion(&self) -> bool {
         self.severity > Severity::Suggestion
@@ -92,25 +92,28 @@ pub fn measure(rules: &RuleSet, cases: &[Case]) -> Evaluation {
     out
 }
 
-fn label(case: usize, line: u32, is_expected: bool, hits: &[Hit]) -> Label {
-    let counts = |h: &&Hit| h.is_above_suggestion() && (!is_expected || (h.fits && h.confidence > Confidence::Low));
-    let on_line: Vec<&Hit> = hits.iter().filter(|h| h.covers(line)).collect();
-    let mut rules: Vec<String> = on_line.iter().copied().filter(counts).map(|h| h.rule.clone()).collect();
+fn label(case: usize, line: u32, is_expected: bool, hits: &[EvalHit]) -> Label {
+    let on_line: Vec<&EvalHit> = hits.iter().filter(|h| h.covers(line)).collect();
+    let mut rules: Vec<String> = on_line
+        .iter()
+        .filter(|h| h.is_above_suggestion() && (!is_expected || (h.fits && h.confidence > Confidence::Low)))
+        .map(|h| h.rule.clone())
+        .collect();
     rules.sort();
     rules.dedup();
     Label { case, line, is_expected, rules, is_seen: on_line.iter().any(|h| h.fits) }
 }
 
-fn hits(rules: &RuleSet, case: &Case) -> Vec<Hit> {
+fn hits(rules: &RuleSet, case: &Case) -> Vec<EvalHit> {
     let change = code::added(RepoPath::from(case.file.as_str()), case.code.as_bytes().to_vec());
     let mut found = Vec::new();
     rules.scan(&change, Scope::All, &mut found);
     found.iter().filter(|f| f.suppressed.is_none()).filter_map(|f| hit(f, case)).collect()
 }
 
-fn hit(f: &Finding, case: &Case) -> Option<Hit> {
+fn hit(f: &Finding, case: &Case) -> Option<EvalHit> {
     let lines = f.lines()?;
-    Some(Hit {
+    Some(EvalHit {
         rule: f.rule_id().to_owned(),
         first: lines.first.get(),
         last: lines.last.get(),

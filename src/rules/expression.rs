@@ -105,6 +105,13 @@ impl Expression {
 mod tests {
     use super::*;
 
+    /// Returns the first match from an offset, and its secret.
+    fn search(e: &Expression, text: &str, from: usize) -> (Option<Range<usize>>, Option<Range<usize>>) {
+        let group = e.group("secret").unwrap();
+        let found = e.find_at(text.as_bytes(), from);
+        (found.clone(), found.and_then(|f| e.group_at(text.as_bytes(), f.start, group)))
+    }
+
     #[test]
     fn both_matchers_see_the_same() {
         for (pattern, lines, text, from) in [
@@ -116,15 +123,10 @@ mod tests {
             (r"none(?P<secret>)", false, "of it", 0),
         ] {
             let e = Expression::new(pattern, lines).unwrap();
-            let group = e.group("secret").unwrap();
-            let look = || {
-                let found = e.find_at(text.as_bytes(), from);
-                (found.clone(), found.and_then(|f| e.group_at(text.as_bytes(), f.start, group)))
-            };
-            let quick = look();
+            let quick = search(&e, text, from);
             assert!(e.fast.get().is_none());
             e.uses.store(OFTEN, Ordering::Relaxed);
-            assert_eq!(look(), quick, "{pattern}");
+            assert_eq!(search(&e, text, from), quick, "{pattern}");
             assert!(e.fast.get().is_some());
         }
     }

@@ -93,9 +93,9 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $name:ident = $word:literal,)*) => {
         /// The kind of the sink of a flow.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum Kind { $($(#[$doc])* $name,)* }
+        pub enum SinkKind { $($(#[$doc])* $name,)* }
 
-        impl Kind {
+        impl SinkKind {
             /// Every kind, in the order of `format::KINDS`.
             pub const ALL: &'static [Self] = &[$(Self::$name,)*];
 
@@ -164,7 +164,7 @@ kinds! {
     Cors = "cors",
 }
 
-impl Kind {
+impl SinkKind {
     /// Returns the bit of the kind.
     fn bit(self) -> u32 {
         1 << (self as u32)
@@ -173,9 +173,9 @@ impl Kind {
 
 /// The subject of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Subject {
+pub enum FlowSubject {
     /// Data reaches a sink.
-    Flow(Kind),
+    Flow(SinkKind),
     /// A call is dangerous by itself: the ID of a rule.
     Rule(&'static str),
 }
@@ -193,7 +193,7 @@ pub enum Proof {
 
 /// How certain a finding is. Later is more certain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Confidence {
+pub enum FlowCertainty {
     /// Not certain.
     Low,
     /// Probable.
@@ -215,7 +215,7 @@ pub enum StepRole {
 
 /// A position that the data passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PathStep {
     /// Line number, counted from 1.
     pub line: u32,
     /// The first byte in the file.
@@ -230,9 +230,9 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flow {
     /// The subject.
-    pub subject: Subject,
+    pub subject: FlowSubject,
     /// From the source to the sink. The sink is last.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PathStep>,
     /// Strength of the proof.
     pub proof: Proof,
     /// Name of the source in messages.
@@ -244,7 +244,7 @@ pub struct Flow {
     /// CWE number of the weakness, if it differs from the weakness of the subject.
     pub cwe: Option<u32>,
     /// How certain it is.
-    pub confidence: Confidence,
+    pub confidence: FlowCertainty,
     /// Texts of the table entry.
     pub texts: &'static EntryTexts,
 }
@@ -265,7 +265,7 @@ pub struct EntryTexts {
 
 impl Flow {
     /// Returns the last step: where the finding is.
-    pub fn sink(&self) -> Option<&Step> {
+    pub fn sink(&self) -> Option<&PathStep> {
         self.steps.last()
     }
 }
@@ -320,7 +320,7 @@ pub(super) fn analyse_parsed(language: FlowLanguage, text: &[u8], known: Option<
         return Analysis { bytes_parsed: text.len(), ..Analysis::default() };
     };
     let module = lower::module(language, tree.root_node(), text);
-    let start::Outcome { flows, is_complete, judged } = start::run(language, &module, text);
+    let start::RunOutcome { flows, is_complete, judged } = start::run(language, &module, text);
     Analysis {
         flows,
         judged: judged.into_iter().map(|at| at as usize).collect(),

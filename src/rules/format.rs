@@ -269,19 +269,19 @@ const CONFIDENCES: &[&str] = &["low", "medium", "high"];
 
 /// One problem of a rule, under the key that has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct RuleFault {
     pub(crate) key: &'static str,
     /// A lowercase fragment that follows the key.
     pub(crate) text: String,
 }
 
-impl Fault {
+impl RuleFault {
     pub(crate) fn new(key: &'static str, text: impl Into<String>) -> Self {
         Self { key, text: text.into() }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for RuleFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.key, self.text)
     }
@@ -289,20 +289,26 @@ impl fmt::Display for Fault {
 
 /// Returns true if the text is lower-case words joined by `-`, of at most 64 bytes.
 pub(crate) fn is_id(text: &str) -> bool {
-    let is_word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
-    text.len() <= 64 && text.split('-').all(is_word)
+    text.len() <= 64 && text.split('-').all(is_lower_word)
+}
+
+fn is_lower_word(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
 }
 
 impl Rule {
     /// Returns every problem of the rule. Does not compile patterns or check samples.
-    pub(crate) fn faults(&self) -> Vec<Fault> {
+    pub(crate) fn faults(&self) -> Vec<RuleFault> {
         let mut out = Vec::new();
         if !is_id(&self.id) {
-            out.push(Fault::new("id", format!("{:?} is not lower-case words joined by `-`, up to 64 bytes", self.id)));
+            out.push(RuleFault::new(
+                "id",
+                format!("{:?} is not lower-case words joined by `-`, up to 64 bytes", self.id),
+            ));
         }
         for (key, text) in [("title", &self.title), ("message", &self.message)] {
             if text.trim().is_empty() {
-                out.push(Fault::new(key, "is empty"));
+                out.push(RuleFault::new(key, "is empty"));
             }
         }
         for (key, value, known) in [
@@ -315,15 +321,15 @@ impl Rule {
             out.extend(unknown(key, value, known));
         }
         out.extend(self.audit_severity.as_ref().and_then(|s| unknown("audit_severity", s, SEVERITIES)));
-        let is_known = |l: &&String| l.as_str() != TSX || self.tree.is_empty();
-        out.extend(self.languages.iter().filter(is_known).filter_map(|l| unknown("languages", l, LANGUAGES)));
+        let languages = self.languages.iter().filter(|l| l.as_str() != TSX || self.tree.is_empty());
+        out.extend(languages.filter_map(|l| unknown("languages", l, LANGUAGES)));
         out.extend(self.checks.iter().filter_map(|c| check_fault(c)));
         out.extend(self.literals.iter().filter_map(|l| literal_fault(l)));
         out.extend(self.matcher_faults());
         out
     }
 
-    fn matcher_faults(&self) -> Vec<Fault> {
+    fn matcher_faults(&self) -> Vec<RuleFault> {
         if !self.tree.is_empty() {
             return self.tree_faults();
         }
@@ -334,16 +340,16 @@ impl Rule {
         // The pattern of a team's structural rule is its condition.
         let has_pattern = !self.pattern.is_empty() && matcher != STRUCTURAL;
         let both = has_pattern || !self.literals.is_empty();
-        let excludes = both.then(|| Fault::new("matcher", "excludes `pattern` and `literals`"));
+        let excludes = both.then(|| RuleFault::new("matcher", "excludes `pattern` and `literals`"));
         let tree = missing("tree", matcher == STRUCTURAL && self.pattern.is_empty());
         unknown("matcher", matcher, MATCHERS).into_iter().chain(excludes).chain(tree).collect()
     }
 
     /// Returns the problems of a built-in structural rule.
-    fn tree_faults(&self) -> Vec<Fault> {
+    fn tree_faults(&self) -> Vec<RuleFault> {
         let mut out = Vec::new();
         if self.matcher.as_deref() != Some(STRUCTURAL) {
-            out.push(Fault::new("tree", format!("needs `matcher = \"{STRUCTURAL}\"`")));
+            out.push(RuleFault::new("tree", format!("needs `matcher = \"{STRUCTURAL}\"`")));
         }
         out.extend(missing("languages", self.languages.is_empty()));
         out.extend(missing("literals", self.literals.is_empty()));
@@ -358,52 +364,53 @@ impl Rule {
             ("decoded", self.decoded),
             ("judges_origin", self.judges_origin),
         ] {
-            out.extend(is_set.then(|| Fault::new(key, "is not for structural rules")));
+            out.extend(is_set.then(|| RuleFault::new(key, "is not for structural rules")));
         }
         out
     }
 
     /// Returns every problem of the samples.
-    pub(crate) fn sample_faults(&self) -> Vec<Fault> {
-        let is_empty = |s: &&Sample| s.text.trim().is_empty();
-        let mut out: Vec<_> =
-            self.samples.iter().filter(is_empty).map(|_| Fault::new("sample", "`text` is empty")).collect();
+    pub(crate) fn sample_faults(&self) -> Vec<RuleFault> {
+        let empty = self.samples.iter().filter(|s| s.text.trim().is_empty());
+        let mut out: Vec<_> = empty.map(|_| RuleFault::new("sample", "`text` is empty")).collect();
         if !self.fixes.is_empty() && self.samples.iter().all(|s| s.fixed.is_none()) {
-            out.push(Fault::new("fix", "no sample has `fixed`, the text with the replacement"));
+            out.push(RuleFault::new("fix", "no sample has `fixed`, the text with the replacement"));
         }
         if self.matcher.as_deref() == Some("change") {
             return out;
         }
         for (matches, must) in [(true, "must match"), (false, "must not match")] {
             if !self.samples.iter().any(|s| s.matches == matches) {
-                out.push(Fault::new("sample", format!("no sample that {must} (`matches = {matches}`)")));
+                out.push(RuleFault::new("sample", format!("no sample that {must} (`matches = {matches}`)")));
             }
         }
         out
     }
 }
 
-fn missing(key: &'static str, is_missing: bool) -> Option<Fault> {
-    is_missing.then(|| Fault::new(key, "is missing"))
+fn missing(key: &'static str, is_missing: bool) -> Option<RuleFault> {
+    is_missing.then(|| RuleFault::new(key, "is missing"))
 }
 
 /// Reports a value that is not one of the known ones.
-fn unknown(key: &'static str, value: &str, known: &[&str]) -> Option<Fault> {
-    (!known.contains(&value)).then(|| Fault::new(key, format!("expected one of {}, got {value:?}", known.join(", "))))
+fn unknown(key: &'static str, value: &str, known: &[&str]) -> Option<RuleFault> {
+    (!known.contains(&value))
+        .then(|| RuleFault::new(key, format!("expected one of {}, got {value:?}", known.join(", "))))
 }
 
-fn check_fault(check: &str) -> Option<Fault> {
+fn check_fault(check: &str) -> Option<RuleFault> {
     let bits = check.strip_prefix("entropy:").map(str::parse::<f32>);
     let is_wrong = check.is_empty() || bits.is_some_and(|b| !b.is_ok_and(|b| (0.0..=8.0).contains(&b)));
-    is_wrong
-        .then(|| Fault::new("checks", format!("invalid check {check:?}: entropy takes 0 to 8 bits, \"entropy:3.5\"")))
+    is_wrong.then(|| {
+        RuleFault::new("checks", format!("invalid check {check:?}: entropy takes 0 to 8 bits, \"entropy:3.5\""))
+    })
 }
 
-fn literal_fault(literal: &str) -> Option<Fault> {
+fn literal_fault(literal: &str) -> Option<RuleFault> {
     if literal.len() < LITERAL_MIN || literal.len() > 255 {
-        return Some(Fault::new("literals", format!("{literal:?} is not 4 to 255 bytes long")));
+        return Some(RuleFault::new("literals", format!("{literal:?} is not 4 to 255 bytes long")));
     }
-    literal.contains(['\n', '\r']).then(|| Fault::new("literals", format!("{literal:?} contains a line break")))
+    literal.contains(['\n', '\r']).then(|| RuleFault::new("literals", format!("{literal:?} contains a line break")))
 }
 
 fn medium() -> String {

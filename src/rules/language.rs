@@ -70,10 +70,10 @@ impl Languages {
         };
         let name = String::from_utf8_lossy(name).to_ascii_lowercase();
         let set = Self::of_name(&name).with(by_interpreter(start).map_or(Self::NONE, Self::of_names));
-        let workflow =
-            |dir: &[u8]| path.starts_with(dir) || memchr::memmem::find(path, &[b"/", dir].concat()).is_some();
         let action = matches!(name.as_str(), "action.yml" | "action.yaml");
-        if set.any_of(&["yaml"]) && (workflow(b".github/workflows/") || workflow(b".github/actions/") || action) {
+        let is_workflow = set.any_of(&["yaml"])
+            && (is_in_folder(path, b".github/workflows/") || is_in_folder(path, b".github/actions/") || action);
+        if is_workflow {
             return Self::named("github-workflow").map_or(set, |w| set.with(w));
         }
         set
@@ -255,6 +255,11 @@ fn by_extension(extension: &str) -> Option<&'static [&'static str]> {
         "proto" => &["protobuf"],
         _ => return None,
     })
+}
+
+/// Returns true if a path is in a folder at the top of the repository or further down. `folder` ends with a slash.
+fn is_in_folder(path: &[u8], folder: &[u8]) -> bool {
+    path.starts_with(folder) || memchr::memmem::find(path, &[b"/", folder].concat()).is_some()
 }
 
 /// Reads a `#!` line, with or without `env`.

@@ -68,14 +68,14 @@ mod rank {
 
 /// A match of a search, which can span several lines.
 #[derive(Clone, Debug)]
-struct Found<'r> {
+struct SecretSpan<'r> {
     span: Range<usize>,
     kind: &'r str,
     rank: u32,
     kept: usize,
 }
 
-impl<'r> Found<'r> {
+impl<'r> SecretSpan<'r> {
     fn new(span: Range<usize>, kind: &'r str, rank: u32) -> Self {
         Self { span, kind, rank, kept: 0 }
     }
@@ -104,11 +104,10 @@ pub(super) fn secrets<'r>(rules: &'r RuleSet, text: &[u8]) -> Vec<Secret<'r>> {
     in_lines(rules, text, &mut found);
     match view::folded(text) {
         Some(plain) => {
-            let back = |span: &Range<usize>| covering(&plain.back(span));
             let mut inner = Vec::new();
             in_lines(rules, &plain.text, &mut inner);
             as_joined(rules, &plain.text, &mut inner);
-            found.extend(inner.into_iter().map(|f| Found { span: back(&f.span), kept: 0, ..f }));
+            found.extend(inner.into_iter().map(|f| SecretSpan { span: covering(&plain.back(&f.span)), kept: 0, ..f }));
         }
         None => as_joined(rules, text, &mut found),
     }
@@ -124,7 +123,7 @@ fn covering(parts: &[Range<usize>]) -> Range<usize> {
 
 /// Searches a text, and again with line feeds for the carriage returns that end its lines: it would otherwise be one long
 /// line, of which only parts are searched.
-fn in_lines<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
+fn in_lines<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<SecretSpan<'r>>) {
     as_it_stands(rules, text, out);
     if let Cow::Owned(lines) = with_line_feeds(text) {
         as_it_stands(rules, &lines, out);
@@ -132,7 +131,7 @@ fn in_lines<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
 }
 
 /// Searches a text, and the decoded text of its encoded runs.
-fn as_it_stands<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
+fn as_it_stands<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<SecretSpan<'r>>) {
     plainly(rules, text, out);
     decode::views(text, |run, plain| {
         let mut inner = Vec::new();
@@ -140,24 +139,28 @@ fn as_it_stands<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
         let best = inner.into_iter().max_by_key(|f| f.rank);
         if let Some(best) = best.filter(|f| f.rank != rank::FORM) {
             // A match in the literal text has a higher rank than one in decoded text.
-            out.push(Found::new(run, best.kind, best.rank / 2));
+            out.push(SecretSpan::new(run, best.kind, best.rank / 2));
         }
     });
 }
 
-fn plainly<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
+fn plainly<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<SecretSpan<'r>>) {
     sweep::find(rules, text, out);
     runs::find(text, out);
-    let mut add = |kind, ranges: Vec<Range<usize>>| {
-        out.extend(ranges.into_iter().map(|r| Found::new(r, kind, rank::KNOWN)));
-    };
     let (ids, halves) = pair::find(text);
-    add("aws-secret-access-key", halves);
-    add("json-web-token", collected(text, jwt::find));
-    add("kubernetes-secret-value", collected(text, kube::find));
-    add("password-in-url", collected(text, address::find));
-    out.extend(ids.into_iter().map(|id| Found { kept: PREFIX, ..Found::new(id, "aws-access-key-id", rank::KNOWN) }));
-    out.extend(bodies(text).into_iter().map(|body| Found::new(body, KEY, u32::MAX)));
+    let known = [
+        ("aws-secret-access-key", halves),
+        ("json-web-token", collected(text, jwt::find)),
+        ("kubernetes-secret-value", collected(text, kube::find)),
+        ("password-in-url", collected(text, address::find)),
+    ];
+    for (kind, ranges) in known {
+        out.extend(ranges.into_iter().map(|r| SecretSpan::new(r, kind, rank::KNOWN)));
+    }
+    out.extend(
+        ids.into_iter().map(|id| SecretSpan { kept: PREFIX, ..SecretSpan::new(id, "aws-access-key-id", rank::KNOWN) }),
+    );
+    out.extend(bodies(text).into_iter().map(|body| SecretSpan::new(body, KEY, u32::MAX)));
 }
 
 fn collected(text: &[u8], find: fn(&[u8], &mut Vec<Range<usize>>)) -> Vec<Range<usize>> {
@@ -168,23 +171,23 @@ fn collected(text: &[u8], find: fn(&[u8], &mut Vec<Range<usize>>)) -> Vec<Range<
 
 /// Searches literals that are joined. The items of a list are joined too, but then only a form that
 /// only secrets have counts: `["token", "Xk…"]` does not assign a name to a value.
-fn as_joined<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
+fn as_joined<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<SecretSpan<'r>>) {
     for lists in [false, true] {
         let Some(view) = view::joined(text, lists) else { continue };
         let mut inner = Vec::new();
         as_it_stands(rules, &view.text, &mut inner);
         for found in inner.into_iter().filter(|f| !lists || f.rank > 200) {
             let parts = view.back(&found.span).into_iter();
-            out.extend(parts.map(|span| Found { span, kept: 0, ..found.clone() }));
+            out.extend(parts.map(|span| SecretSpan { span, kept: 0, ..found.clone() }));
         }
     }
 }
 
 /// Merges overlapping matches. The kind is that of the match with the highest rank.
-fn joined(mut found: Vec<Found<'_>>) -> Vec<Found<'_>> {
+fn joined(mut found: Vec<SecretSpan<'_>>) -> Vec<SecretSpan<'_>> {
     found.retain(|f| !f.span.is_empty());
     found.sort_by_key(|f| (f.span.start, f.span.end));
-    let mut out: Vec<Found<'_>> = Vec::with_capacity(found.len());
+    let mut out: Vec<SecretSpan<'_>> = Vec::with_capacity(found.len());
     for f in found {
         match out.last_mut() {
             Some(last) if f.span.start < last.span.end => {
@@ -202,9 +205,9 @@ fn joined(mut found: Vec<Found<'_>>) -> Vec<Found<'_>> {
 }
 
 /// Splits matches at line ends, and trims white space there.
-fn by_line<'r>(text: &[u8], found: Vec<Found<'r>>) -> Vec<Secret<'r>> {
+fn by_line<'r>(text: &[u8], found: Vec<SecretSpan<'r>>) -> Vec<Secret<'r>> {
     let mut out = Vec::with_capacity(found.len());
-    for Found { span, kind, kept, .. } in found {
+    for SecretSpan { span, kind, kept, .. } in found {
         let mut at = span.start;
         for line in text[span].split_inclusive(|b| *b == b'\n') {
             let start = at + line.len() - line.trim_ascii_start().len();
@@ -220,7 +223,6 @@ fn by_line<'r>(text: &[u8], found: Vec<Found<'r>>) -> Vec<Secret<'r>> {
 
 /// Returns the lines of key bodies, without surrounding characters with which programs quote them.
 fn bodies(text: &[u8]) -> Vec<Range<usize>> {
-    let sign = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
     let mut ranges = key_bodies(text);
     ranges.extend(above_footers(text, &ranges));
     ranges.extend(putty(text));
@@ -230,18 +232,12 @@ fn bodies(text: &[u8]) -> Vec<Range<usize>> {
         let mut at = start;
         // On the line of a header, code is more frequent than a body.
         let beside = start.checked_sub(1).is_some_and(|b| text[b] != b'\n');
-        let is_code = |line: &[u8]| !line.split(|b| !sign(b)).any(|run| run.len() >= BESIDE_HEADER);
         for line in text[range].split_inclusive(|b| *b == b'\n') {
-            // A single character joins two strings.
-            let joins = |i: &usize| {
-                line[*i] == b'+'
-                    && ![i.checked_sub(1), Some(i + 1)].iter().flatten().any(|n| line.get(*n).is_some_and(sign))
-            };
             if beside && at == start && is_code(line) {
                 at += line.len();
                 continue;
             }
-            let mut signs = (0..line.len()).filter(|i| sign(&line[*i]) && !joins(i));
+            let mut signs = (0..line.len()).filter(|i| is_base64(&line[*i]) && !joins_strings(line, *i));
             if let Some(first) = signs.next() {
                 out.push(at + first..at + signs.next_back().unwrap_or(first) + 1);
             }
@@ -249,6 +245,20 @@ fn bodies(text: &[u8]) -> Vec<Range<usize>> {
         }
     }
     out
+}
+
+fn is_base64(b: &u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')
+}
+
+/// Returns true if a line has no run of Base64 that is long enough for a body beside a header.
+fn is_code(line: &[u8]) -> bool {
+    !line.split(|b| !is_base64(b)).any(|run| run.len() >= BESIDE_HEADER)
+}
+
+/// Returns true for a single `+`, which joins two strings.
+fn joins_strings(line: &[u8], at: usize) -> bool {
+    line[at] == b'+' && ![at.checked_sub(1), Some(at + 1)].iter().flatten().any(|n| line.get(*n).is_some_and(is_base64))
 }
 
 /// Returns bodies whose header is not in the text: the lines above a footer.

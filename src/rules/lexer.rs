@@ -293,7 +293,7 @@ static SYNTAXES: &[Syntax] = &[
 
 /// A range of text with one lexical position.
 #[derive(Clone, Copy, Debug)]
-struct Token {
+struct PlacedRange {
     start: usize,
     end: usize,
     place: Place,
@@ -301,7 +301,7 @@ struct Token {
 
 /// The state of the lexer, which suffices to continue from it.
 #[derive(Clone, Debug, Default)]
-struct State {
+struct LexerState {
     at: usize,
     /// JavaScript: for each open template literal, how many braces are open in its code.
     templates: Vec<u32>,
@@ -319,15 +319,15 @@ struct Lexer<'t> {
     syntax: Option<&'static Syntax>,
     /// Bytes that can open a string, a comment or another construct.
     special: [bool; 256],
-    state: State,
-    token: Token,
+    state: LexerState,
+    token: PlacedRange,
     /// True if the token is a string with code in it, whose parts are among the recent tokens.
     is_split: bool,
     /// States from which the lexer can resume.
-    checkpoints: Vec<State>,
+    checkpoints: Vec<LexerState>,
     /// The last tokens, in order and without a gap, because several rules need positions of one
     /// line.
-    recent: VecDeque<Token>,
+    recent: VecDeque<PlacedRange>,
     /// Here documents without an end.
     endless: u32,
 }
@@ -359,8 +359,8 @@ impl<'t> Lexer<'t> {
             };
             habits.iter().for_each(|b| special[usize::from(*b)] = true);
         }
-        let token = Token { start: 0, end: 0, place: Place::Code };
-        let state = State { outside, ..State::default() };
+        let token = PlacedRange { start: 0, end: 0, place: Place::Code };
+        let state = LexerState { outside, ..LexerState::default() };
         Self {
             text,
             syntax,
@@ -388,7 +388,7 @@ impl<'t> Lexer<'t> {
             }
             let back = self.checkpoints.partition_point(|c| c.at <= at);
             self.state = self.checkpoints[back.saturating_sub(1)].clone();
-            self.token = Token { start: self.state.at, end: self.state.at, place: Place::Code };
+            self.token = PlacedRange { start: self.state.at, end: self.state.at, place: Place::Code };
             self.is_split = false;
             self.recent.clear();
         }
@@ -421,18 +421,18 @@ impl<'t> Lexer<'t> {
     }
 
     /// Returns the token that contains a byte, if it is still stored.
-    fn kept(&self, at: usize) -> Option<Token> {
+    fn kept(&self, at: usize) -> Option<PlacedRange> {
         let i = self.recent.partition_point(|t| t.end <= at);
         self.recent.get(i).copied().filter(|t| t.start <= at)
     }
 
     /// Reads the token that starts at the state's offset.
-    fn next(&mut self, syntax: &Syntax) -> Token {
+    fn next(&mut self, syntax: &Syntax) -> PlacedRange {
         let start = self.state.at;
         if self.state.outside {
             let end = php_opener(&self.text[start..]).map_or(self.text.len(), |i| start + i + 2);
-            self.state = State { at: end, ..State::default() };
-            return Token { start, end, place: Place::Code };
+            self.state = LexerState { at: end, ..LexerState::default() };
+            return PlacedRange { start, end, place: Place::Code };
         }
         let mut at = start;
         loop {
@@ -441,24 +441,24 @@ impl<'t> Lexer<'t> {
                 Some(i) => at += i,
                 None => {
                     self.state.at = self.text.len();
-                    return Token { start, end: self.text.len(), place: Place::Code };
+                    return PlacedRange { start, end: self.text.len(), place: Place::Code };
                 }
             }
             // Checkpoints require tokens of bounded size.
             if at > start && at - start >= STRIDE {
                 self.state.at = at;
-                return Token { start, end: at, place: Place::Code };
+                return PlacedRange { start, end: at, place: Place::Code };
             }
             // The opening of a string or comment ends the code before it, and is then read as a
             // separate token.
             match self.opens(syntax, at) {
                 Some((end, place)) if at == start => {
                     self.state.at = end;
-                    return Token { start, end, place };
+                    return PlacedRange { start, end, place };
                 }
                 Some(_) => {
                     self.state.at = at;
-                    return Token { start, end: at, place: Place::Code };
+                    return PlacedRange { start, end: at, place: Place::Code };
                 }
                 None => {
                     self.notice(syntax, at);
@@ -474,26 +474,19 @@ impl<'t> Lexer<'t> {
         let text = self.text;
         let rest = &text[at..];
         let before = (at > start_of(text)).then(|| text[at - 1]);
-        let at_line_start = || blank_before(text, at);
         for (open, close) in syntax.block {
             if rest.starts_with(open.as_bytes()) {
                 return Some((block_end(text, at + open.len(), open, close, syntax.nested), Place::Comment));
             }
         }
-        let line_end = || {
-            let line = &rest[..line_length(rest, syntax)];
-            // The end of PHP also ends a line comment.
-            let close = (syntax.habit == Habit::Php).then(|| memchr::memmem::find(line, b"?>")).flatten();
-            at + close.unwrap_or(line.len())
-        };
         if syntax.habit == Habit::Php && rest.starts_with(b"?>") {
             if self.state.at == at {
-                self.state = State { at, outside: true, ..State::default() };
+                self.state = LexerState { at, outside: true, ..LexerState::default() };
             }
             return Some((at + 2, Place::Code));
         }
-        if syntax.line_start.iter().any(|o| rest.starts_with(o.as_bytes())) && at_line_start() {
-            return Some((line_end(), Place::Comment));
+        if syntax.line_start.iter().any(|o| rest.starts_with(o.as_bytes())) && blank_before(text, at) {
+            return Some((at + comment_length(rest, syntax), Place::Comment));
         }
         if let Some(open) = syntax.line.iter().find(|o| rest.starts_with(o.as_bytes())) {
             let word_start =
@@ -507,7 +500,7 @@ impl<'t> Lexer<'t> {
                 _ => true,
             };
             if counts {
-                return Some((line_end(), Place::Comment));
+                return Some((at + comment_length(rest, syntax), Place::Comment));
             }
             return None;
         }
@@ -711,10 +704,17 @@ fn start_of(text: &[u8]) -> usize {
     if text.starts_with(MARK) { MARK.len() } else { 0 }
 }
 
+/// Returns the length of a line comment. The end of PHP also ends it.
+fn comment_length(rest: &[u8], syntax: &Syntax) -> usize {
+    let line = &rest[..line_length(rest, syntax)];
+    let close = (syntax.habit == Habit::Php).then(|| memchr::memmem::find(line, b"?>")).flatten();
+    close.unwrap_or(line.len())
+}
+
 fn block_end(text: &[u8], from: usize, open: &str, close: &str, nested: bool) -> usize {
-    let find = |needle: &str, at: usize| memchr::memmem::find(&text[at..], needle.as_bytes()).map(|i| at + i);
     if !nested {
-        return find(close, from).map_or(text.len(), |i| i + close.len());
+        let found = memchr::memmem::find(&text[from..], close.as_bytes());
+        return found.map_or(text.len(), |i| from + i + close.len());
     }
     let (mut depth, mut at) = (1u32, from);
     while let Some(i) = memchr::memchr2(open.as_bytes()[0], close.as_bytes()[0], &text[at..]) {

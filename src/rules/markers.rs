@@ -36,12 +36,18 @@ pub(super) fn sets(text: &[u8], is_prose: bool) -> Vec<Range<usize>> {
 /// Returns the listing that is open after a line, by the text that opened it.
 fn listing(line: &[u8], open: Option<&'static [u8]>) -> Option<&'static [u8]> {
     const FENCES: [&[u8]; 5] = [b"```", b"~~~", b"----", b"....", b"<pre"];
-    let rule = |sign: u8| line.iter().all(|b| *b == sign);
     match open {
-        None => FENCES.into_iter().find(|f| line.starts_with(f) && (!matches!(f[0], b'-' | b'.') || rule(f[0]))),
+        None => {
+            FENCES.into_iter().find(|f| line.starts_with(f) && (!matches!(f[0], b'-' | b'.') || is_run_of(line, f[0])))
+        }
         Some(b"<pre") => memchr::memmem::find(line, b"</pre").is_none().then_some(b"<pre"),
-        Some(f) => (!(line.starts_with(f) && rule(f[0]))).then_some(f),
+        Some(f) => (!(line.starts_with(f) && is_run_of(line, f[0]))).then_some(f),
     }
+}
+
+/// Returns true if a line has only one character.
+fn is_run_of(line: &[u8], sign: u8) -> bool {
+    line.iter().all(|b| *b == sign)
 }
 
 /// Returns the marker of a line.
@@ -85,8 +91,10 @@ mod tests {
 
     #[test]
     fn dif_14_listings_of_documents_show_markers() {
-        let set = "<<<<<<< x\n=======\n>>>>>>> y\n";
-        let inside = |text: &str| sets(format!("{text}{set}").as_bytes(), true).is_empty();
+        fn inside(text: &str) -> bool {
+            let set = "<<<<<<< x\n=======\n>>>>>>> y\n";
+            sets(format!("{text}{set}").as_bytes(), true).is_empty()
+        }
         assert!(inside("a\n```\n"));
         assert!(inside("a\n------------\n"));
         assert!(!inside("a\n```\nb\n```\n"));

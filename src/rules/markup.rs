@@ -4,7 +4,7 @@
 //! gives it request data, and is searched in the places that do not escape.
 
 use super::report::{Reporter, Sighting};
-use super::role::{self, Role};
+use super::role::{self, FileRole};
 use crate::diff::{FileChange, LineNo};
 use crate::finding::LineSpan;
 use std::collections::HashSet;
@@ -60,18 +60,15 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     let is_component = [&b".vue"[..], b".svelte"].iter().any(|end| path.as_bytes().ends_with(end));
     let is_page = [&b".jsp"[..], b".jspf"].iter().any(|end| path.as_bytes().ends_with(end));
     let is_pug = [&b".pug"[..], b".jade"].iter().any(|end| path.as_bytes().ends_with(end));
-    if !(is_component || is_page || is_pug) || role::of(path.as_bytes()) == Role::Test {
+    if !(is_component || is_page || is_pug) || role::of(path.as_bytes()) == FileRole::Test {
         return;
     }
     let Some(text) = file.text() else { return };
     let Some(whole) = text.new.whole().map(String::from_utf8_lossy) else { return };
     let added: Vec<_> = text.hunks.iter().flat_map(|hunk| &hunk.edits).map(|edit| &edit.new).collect();
-    // A carriage return alone ends a line of code, and no line of git.
-    let codes =
-        || (1u32..).zip(whole.split('\n')).flat_map(|(number, line)| line.split('\r').map(move |c| (number, c)));
-    let carried = |code| if is_page { parameter(code) } else { carriers(code) };
-    let names: HashSet<&str> = codes().flat_map(|(_, code)| carried(code)).collect();
-    for (number, code) in codes() {
+    let names: HashSet<&str> =
+        codes(&whole).flat_map(|(_, code)| if is_page { parameter(code) } else { carriers(code) }).collect();
+    for (number, code) in codes(&whole) {
         let rule = match () {
             () if is_page => of_page(code, &names),
             () if is_pug => of_pug(code),
@@ -86,36 +83,46 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     }
 }
 
+/// Returns the lines of code of a text with the numbers of their lines in git. A carriage return alone ends a line
+/// of code, but not a line of git.
+fn codes(text: &str) -> impl Iterator<Item = (u32, &str)> {
+    (1u32..).zip(text.split('\n')).flat_map(|(number, line)| line.split('\r').map(move |code| (number, code)))
+}
+
 /// Returns the rule that a line of a component breaks.
 fn of_component(line: &str, names: &HashSet<&str>) -> Option<&'static str> {
-    let is_tainted = |value: &str| {
-        let has_name = words(value).any(|(_, word)| names.contains(word));
-        let has_source = || SOURCES.iter().any(|source| value.contains(source));
-        (has_name || has_source()) && !is_harmless(value)
-    };
     let markup = between(line, "v-html=\"", '"').or_else(|| between(line, "{@html ", '}'));
-    let written = || line.split_once(".innerHTML = ").map(|(_, value)| value);
     // A template literal in braces has braces of its own.
     let markup = if line.contains("{@html `") { line.split_once("{@html ").map(|(_, rest)| rest) } else { markup };
-    if markup.or_else(written).is_some_and(is_tainted) {
+    let markup = markup.or_else(|| line.split_once(".innerHTML = ").map(|(_, value)| value));
+    if markup.is_some_and(|value| is_tainted(value, names)) {
         return Some(HTML);
     }
     let address = [(" :href=\"", '"'), (" v-bind:href=\"", '"'), (" href={", '}')];
     let address = address.iter().find_map(|(open, close)| between(line, open, *close));
-    let is_whole = |value: &str| !value.contains([' ', '+', '`', '?']);
-    address.is_some_and(|value| is_whole(value) && is_tainted(value)).then_some(ADDRESS)
+    let whole = address.filter(|value| !value.contains([' ', '+', '`', '?']));
+    whole.is_some_and(|value| is_tainted(value, names)).then_some(ADDRESS)
+}
+
+/// Returns true if a value has request data, in a variable or directly, and no call that makes it harmless.
+fn is_tainted(value: &str, names: &HashSet<&str>) -> bool {
+    let has_name = words(value).any(|(_, word)| names.contains(word));
+    (has_name || SOURCES.iter().any(|source| value.contains(source))) && !is_harmless(value)
 }
 
 /// Returns the rule that a line of a JSP page breaks.
 fn of_page(line: &str, names: &HashSet<&str>) -> Option<&'static str> {
     let printed = line.split_once("out.print").map(|(_, rest)| rest).or_else(|| between(line, "<%=", '%'))?;
     let printed = printed.trim_start_matches("ln");
-    // A name directly behind a parenthesis is the argument of a call, unless it is all that is printed.
-    let is_printed = |(at, word): (usize, &str)| {
-        let is_argument = printed[..at].ends_with('(');
-        names.contains(word) && (!is_argument || at == 1 && printed[at + word.len()..].starts_with(')'))
-    };
-    (words(printed).any(is_printed) && !is_harmless(printed)).then_some(PAGE)
+    let is_printed = words(printed).any(|(at, word)| names.contains(word) && is_printed_itself(printed, at, word));
+    (is_printed && !is_harmless(printed)).then_some(PAGE)
+}
+
+/// Returns true if a name is not the argument of a call: it does not directly follow a parenthesis, or it is the only
+/// argument of the statement that prints.
+fn is_printed_itself(printed: &str, at: usize, name: &str) -> bool {
+    let is_argument = printed[..at].ends_with('(');
+    !is_argument || at == 1 && printed[at + name.len()..].starts_with(')')
 }
 
 /// Returns the rule that a line of a Pug template breaks.
@@ -124,19 +131,22 @@ fn of_pug(line: &str) -> Option<&'static str> {
     if code.starts_with("//") || code.starts_with('-') || is_harmless(line) {
         return None;
     }
-    let is_value = |value: &str| {
-        let value = value.trim();
-        let is_path = value.bytes().all(|b| is_name(b) || matches!(b, b'.' | b'[' | b']'));
-        is_path && value.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
-    };
-    let is_printed = || {
-        let (tag, value) = code.split_once("!=")?;
-        let is_word = tag.split('(').next().is_some_and(|name| !name.contains(' '));
-        let is_tag = is_word && (tag.is_empty() || tag.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ')'));
-        (is_tag && is_value(value)).then_some(())
-    };
-    let is_inserted = || between(line, "!{", '}').filter(|value| is_value(value));
-    (is_printed().is_some() || is_inserted().is_some()).then_some(PUG)
+    (prints_variable(code) || between(line, "!{", '}').is_some_and(is_variable)).then_some(PUG)
+}
+
+/// Returns true if a line of Pug is a tag whose content is a variable: `p!= name`.
+fn prints_variable(code: &str) -> bool {
+    let Some((tag, value)) = code.split_once("!=") else { return false };
+    let is_word = tag.split('(').next().is_some_and(|name| !name.contains(' '));
+    let is_tag = is_word && (tag.is_empty() || tag.ends_with(|c: char| c.is_ascii_alphanumeric() || c == ')'));
+    is_tag && is_variable(value)
+}
+
+/// Returns true for a variable with members and indices, as opposed to a literal or a call.
+fn is_variable(value: &str) -> bool {
+    let value = value.trim();
+    let is_path = value.bytes().all(|b| is_name(b) || matches!(b, b'.' | b'[' | b']'));
+    is_path && value.starts_with(|c: char| c.is_ascii_lowercase() || c == '_')
 }
 
 /// Returns the names that a line of a script gives request data.
@@ -176,7 +186,7 @@ fn is_harmless(value: &str) -> bool {
     HARMLESS.iter().any(|part| lower.contains(&part.to_ascii_lowercase()))
 }
 
-/// Returns the words of a text that are no properties and do not start a literal, with their positions.
+/// Returns the words of a text, without properties and starts of literals, with their positions.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     let parts = text.split(|c: char| !c.is_ascii() || !is_name(c as u8)).map(move |word| {

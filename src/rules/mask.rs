@@ -72,10 +72,6 @@ pub(super) fn key_bodies(text: &[u8]) -> Vec<Range<usize>> {
 /// it.
 pub(super) fn is_body(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    let quoting = |b: &u8| {
-        b.is_ascii_whitespace()
-            || matches!(b, b'"' | b'\'' | b',' | b'\\' | b'>' | b'|' | b'-' | b'.' | b'`' | b'#' | b'(' | b')')
-    };
     let signs = line.iter().filter(|b| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')).count();
     let longest = line
         .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=')))
@@ -85,8 +81,14 @@ pub(super) fn is_body(line: &[u8]) -> bool {
     let header = line.starts_with(b"Proc-Type:") || line.starts_with(b"DEK-Info:") || line.starts_with(b"Comment:");
     header
         || line.is_empty()
-        || line.iter().all(quoting)
-        || (longest * 10 >= signs * 8 && signs + line.iter().filter(|b| quoting(b)).count() == line.len())
+        || line.iter().all(quotes_body)
+        || (longest * 10 >= signs * 8 && signs + line.iter().filter(|b| quotes_body(b)).count() == line.len())
+}
+
+/// Returns true for a byte with which a program quotes or comments the lines of a body.
+fn quotes_body(b: &u8) -> bool {
+    b.is_ascii_whitespace()
+        || matches!(b, b'"' | b'\'' | b',' | b'\\' | b'>' | b'|' | b'-' | b'.' | b'`' | b'#' | b'(' | b')')
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ mod host;
 mod sql;
 
 use super::report::{Reporter, Sighting};
-use super::role::{self, Role};
+use super::role::{self, FileRole};
 use crate::diff::{FileChange, LineNo, TextChange};
 use crate::finding::{LineSpan, Severity};
 use hazard::{Dialect, Hazard};
@@ -36,7 +36,7 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
     if hazards.is_empty() {
         return;
     }
-    let lines = Lines::of(&whole, text);
+    let lines = MigrationLines::of(&whole, text);
     for (hazard, anchor) in hazards {
         let (Some(first), Some(last)) = (lines.number(anchor), lines.number(hazard.at)) else { continue };
         if !lines.is_added(hazard.at) {
@@ -57,13 +57,13 @@ pub(super) fn scan(file: &FileChange, out: &mut Reporter<'_>) {
 
 /// The form of a migration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum MigrationForm {
     Sql,
     Program { is_hash_comment: bool, is_python: bool },
 }
 
-/// Returns the form of the migration at a path. `None`: the file is no migration, or undoes one.
-fn form(path: &[u8]) -> Option<Form> {
+/// Returns the form of the migration at a path. `None`: the file is not a migration, or undoes one.
+fn form(path: &[u8]) -> Option<MigrationForm> {
     let path = std::str::from_utf8(path).ok()?;
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let (stem, extension) = name.rsplit_once('.')?;
@@ -75,16 +75,20 @@ fn form(path: &[u8]) -> Option<Form> {
     let is_migration = folders.any(|f| FOLDERS.iter().any(|known| f.eq_ignore_ascii_case(known)))
         || (is_sql && is_versioned(stem))
         || (extension == "py" && folder.ends_with("/versions"));
-    if !is_migration || role::of(path.as_bytes()) == Role::Test {
+    if !is_migration || role::of(path.as_bytes()) == FileRole::Test {
         return None;
     }
-    let words = || path.split(|c: char| !c.is_ascii_alphanumeric());
-    let is_undo = words().any(|w| UNDOES.iter().any(|known| w.eq_ignore_ascii_case(known)))
+    let mut words = path.split(|c: char| !c.is_ascii_alphanumeric());
+    let is_undo = words.any(|w| UNDOES.iter().any(|known| w.eq_ignore_ascii_case(known)))
         || stem
             .strip_prefix('U')
             .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()) && rest.contains("__"));
     let is_hash_comment = matches!(extension, "py" | "rb" | "php" | "exs");
-    let form = if is_sql { Form::Sql } else { Form::Program { is_hash_comment, is_python: extension == "py" } };
+    let form = if is_sql {
+        MigrationForm::Sql
+    } else {
+        MigrationForm::Program { is_hash_comment, is_python: extension == "py" }
+    };
     (!is_undo).then_some(form)
 }
 
@@ -97,26 +101,28 @@ fn is_versioned(stem: &str) -> bool {
 /// A migration with its statements.
 struct Migration<'a> {
     /// Each with the offset of its text, and where a finding is shown if that is elsewhere.
-    statements: Vec<(Vec<sql::Token<'a>>, usize, Option<usize>)>,
+    statements: Vec<(Vec<sql::SqlToken<'a>>, usize, Option<usize>)>,
     /// Tables that the file creates, by a call of a program or by SQL.
     created: HashSet<String>,
     dialect: Dialect,
 }
 
 impl<'a> Migration<'a> {
-    fn read(text: &'a str, form: Form, path: &[u8]) -> Self {
+    fn read(text: &'a str, form: MigrationForm, path: &[u8]) -> Self {
         let mut statements = Vec::new();
         let mut created = HashSet::new();
         match form {
-            Form::Sql => {
+            MigrationForm::Sql => {
                 let applied = applied(sql::parts(text));
                 statements.extend(applied.into_iter().map(|tokens| (tokens, 0, None)));
             }
-            Form::Program { is_hash_comment, is_python } => {
+            MigrationForm::Program { is_hash_comment, is_python } => {
                 for found in host::strings(text, is_hash_comment, is_python) {
                     let parts = applied(sql::parts(&text[found.range.clone()])).into_iter();
-                    let is_first = |i: usize| (i == 0).then_some(found.anchor);
-                    statements.extend(parts.enumerate().map(|(i, t)| (t, found.range.start, is_first(i))));
+                    statements.extend(parts.enumerate().map(|(i, tokens)| {
+                        let anchor = (i == 0).then_some(found.anchor);
+                        (tokens, found.range.start, anchor)
+                    }));
                 }
                 if !statements.is_empty() {
                     created = created_by_calls(text);
@@ -126,15 +132,15 @@ impl<'a> Migration<'a> {
         let created_by_sql = statements.iter().filter_map(|(tokens, ..)| hazard::created(tokens));
         created.extend(created_by_sql);
         let mut tokens = statements.iter().flat_map(|(tokens, ..)| tokens.iter());
-        let has_backticks = tokens.any(|token| token.kind == sql::Kind::Quoted && token.text.starts_with('`'));
+        let has_backticks = tokens.any(|token| token.kind == sql::TokenKind::Quoted && token.text.starts_with('`'));
         let dialect = if statements.is_empty() { Dialect::Unknown } else { Dialect::of(text, path, has_backticks) };
         Self { statements, created, dialect }
     }
 
     /// Returns the dangers of all statements, each with the offset that a finding is shown at.
     fn hazards(&self) -> Vec<(Hazard, usize)> {
-        let all: Vec<&[sql::Token<'_>]> = self.statements.iter().map(|(tokens, ..)| tokens.as_slice()).collect();
-        let known = hazard::Known::of(&all, &self.created, self.dialect);
+        let all: Vec<&[sql::SqlToken<'_>]> = self.statements.iter().map(|(tokens, ..)| tokens.as_slice()).collect();
+        let known = hazard::KnownTables::of(&all, &self.created, self.dialect);
         let mut out = Vec::new();
         let mut is_in_transaction = false;
         for (tokens, base, anchor) in &self.statements {
@@ -150,14 +156,14 @@ impl<'a> Migration<'a> {
 }
 
 /// Returns the statements outside of the parts that a comment marks as the way back: `-- +goose Down`, `-- migrate:down`.
-fn applied(parts: Vec<sql::Part<'_>>) -> Vec<Vec<sql::Token<'_>>> {
+fn applied(parts: Vec<sql::SqlPart<'_>>) -> Vec<Vec<sql::SqlToken<'_>>> {
     let mut is_undone = false;
     let mut out = Vec::new();
     for part in parts {
         match part {
-            sql::Part::Comment(text) => is_undone = direction(text).unwrap_or(is_undone),
-            sql::Part::Statement(tokens) if !is_undone => out.push(tokens),
-            sql::Part::Statement(_) => {}
+            sql::SqlPart::Comment(text) => is_undone = direction(text).unwrap_or(is_undone),
+            sql::SqlPart::Statement(tokens) if !is_undone => out.push(tokens),
+            sql::SqlPart::Statement(_) => {}
         }
     }
     out
@@ -167,13 +173,16 @@ fn applied(parts: Vec<sql::Part<'_>>) -> Vec<Vec<sql::Token<'_>>> {
 fn direction(comment: &str) -> Option<bool> {
     let words = comment.split(|c: char| !c.is_ascii_alphanumeric()).filter(|w| !w.is_empty());
     let words: Vec<String> = words.map(str::to_ascii_lowercase).collect();
-    let has = |known: &[&str]| words.iter().any(|w| known.contains(&w.as_str()));
     match words.len() {
-        1..=4 if has(&["down", "downs", "undo", "rollback", "downgrade"]) => Some(true),
-        1..=4 if has(&["up", "ups", "upgrade", "changeset"]) => Some(false),
+        1..=4 if has_any(&words, &["down", "downs", "undo", "rollback", "downgrade"]) => Some(true),
+        1..=4 if has_any(&words, &["up", "ups", "upgrade", "changeset"]) => Some(false),
         _ if words.first().is_some_and(|w| w == "changeset") => Some(false),
         _ => None,
     }
+}
+
+fn has_any(words: &[String], known: &[&str]) -> bool {
+    words.iter().any(|w| known.contains(&w.as_str()))
 }
 
 /// Calls that create a table, whose name is their first argument.
@@ -210,13 +219,13 @@ fn created_by_calls(text: &str) -> HashSet<String> {
 }
 
 /// The lines of a file and the added ones.
-struct Lines<'a> {
+struct MigrationLines<'a> {
     text: &'a str,
     starts: Vec<usize>,
     added: Vec<Range<u32>>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> MigrationLines<'a> {
     fn of(text: &'a str, change: &TextChange) -> Self {
         let ends = memchr::memchr_iter(b'\n', text.as_bytes()).map(|at| at + 1);
         let edits = change.hunks.iter().flat_map(|hunk| &hunk.edits).map(|edit| &edit.new);
@@ -256,17 +265,22 @@ mod tests {
     /// Returns the rules of a file and the lines that they mark, weak ones in parentheses.
     fn found(path: &str, text: &str) -> Vec<String> {
         let Some(form) = form(path.as_bytes()) else { return vec!["no migration".to_owned()] };
-        let line = |at: usize| text[..at].matches('\n').count() + 1;
-        let show = |(h, at): (Hazard, usize)| {
-            let rule = h.rule.trim_start_matches("sql-migration-");
-            if h.is_weak { format!("({}:{rule})", line(at)) } else { format!("{}:{rule}", line(at)) }
-        };
-        Migration::read(text, form, path.as_bytes()).hazards().into_iter().map(show).collect()
+        let hazards = Migration::read(text, form, path.as_bytes()).hazards();
+        hazards
+            .into_iter()
+            .map(|(h, at)| {
+                let line = text[..at].matches('\n').count() + 1;
+                let rule = h.rule.trim_start_matches("sql-migration-");
+                if h.is_weak { format!("({line}:{rule})") } else { format!("{line}:{rule}") }
+            })
+            .collect()
     }
 
     #[test]
     fn files_of_migrations_are_known_by_their_path() {
-        let is = |path: &str| form(path.as_bytes()).is_some();
+        fn is(path: &str) -> bool {
+            form(path.as_bytes()).is_some()
+        }
         for path in [
             "db/migrations/1.sql",
             "migrations/a/migration.sql",

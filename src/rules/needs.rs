@@ -103,7 +103,9 @@ mod tests {
     fn the_case_of_letters_does_not_count_and_each_window_is_read_anew() {
         let text = b"aB = EVAL(x)\n";
         let mut lowered = Lowered::default();
-        let words = |words| Needs { words, run: 0 };
+        fn words(words: &'static [&'static [&'static [u8]]]) -> Needs {
+            Needs { words, run: 0 }
+        }
         assert!(lowered.meets(words(&[&[b"ab", b"zz"], &[b"eval("]]), text, &(0..text.len())));
         assert!(!lowered.meets(words(&[&[b"ab"]]), text, &(3..text.len())));
         assert!(!lowered.meets(words(&[&[b"eval"], &[b"ab"]]), text, &(0..text.len())), "in the other order");

@@ -104,7 +104,7 @@ const OPERATOR: &str = r"\bsys\.(?:argv|stdin)\b|\bARGV\b|\bSTDIN\b|\$stdin\b";
 
 /// The expressions of one entry of [`SOURCES`].
 #[derive(Debug)]
-struct Compiled {
+struct SourceExpressions {
     loads_file: Expression,
     operator: Expression,
     converts: Expression,
@@ -113,25 +113,16 @@ struct Compiled {
     handler: Expression,
 }
 
-static COMPILED: [OnceLock<Option<Compiled>>; SOURCES.len()] = [const { OnceLock::new() }; SOURCES.len()];
+static COMPILED: [OnceLock<Option<SourceExpressions>>; SOURCES.len()] = [const { OnceLock::new() }; SOURCES.len()];
 
 /// Returns the expressions of every language of a file. A Jenkinsfile may also be Ruby.
-fn sources(languages: Languages) -> Vec<&'static Compiled> {
-    let compile = |pattern: &str| Expression::new(pattern, false);
-    let of = |(s, compiled): (&Sources, &'static OnceLock<Option<Compiled>>)| {
-        let make = || {
-            Some(Compiled {
-                loads_file: compile(LOADS_FILE)?,
-                operator: compile(OPERATOR)?,
-                converts: compile(CONVERTS)?,
-                reads: compile(s.reads)?,
-                function: compile(s.function)?,
-                handler: compile(s.handler)?,
-            })
-        };
-        compiled.get_or_init(make).as_ref()
-    };
-    SOURCES.iter().zip(&COMPILED).filter(|(s, _)| languages.any_of(s.languages)).filter_map(of).collect()
+fn sources(languages: Languages) -> Vec<&'static SourceExpressions> {
+    SOURCES
+        .iter()
+        .zip(&COMPILED)
+        .filter(|(s, _)| languages.any_of(s.languages))
+        .filter_map(|(s, compiled)| compiled.get_or_init(|| SourceExpressions::new(s)).as_ref())
+        .collect()
 }
 
 /// Facts about origins in a line.
@@ -155,7 +146,7 @@ pub(super) struct Origins<'t> {
     languages: Languages,
     /// With the facts about lines by the offset of their end. `None` before the first use: most
     /// texts have no match whose origin matters, and the expressions take a millisecond to compile.
-    sources: Option<Vec<(&'static Compiled, HashMap<usize, Facts>)>>,
+    sources: Option<Vec<(&'static SourceExpressions, HashMap<usize, Facts>)>>,
 }
 
 impl<'t> Origins<'t> {
@@ -166,14 +157,16 @@ impl<'t> Origins<'t> {
     /// Returns true if the line of a match uses a value from outside, in one of the languages of the file.
     pub(super) fn is_outside(&mut self, line: &Range<usize>) -> bool {
         let (text, statement) = (self.text, &self.text[line.clone()]);
-        let with_facts = || sources(self.languages).into_iter().map(|s| (s, HashMap::new())).collect();
-        let sources = self.sources.get_or_insert_with(with_facts);
+        let sources = self
+            .sources
+            .get_or_insert_with(|| sources(self.languages).into_iter().map(|s| (s, HashMap::new())).collect());
         if sources.iter().any(|(s, _)| s.reads_outside(statement)) {
             return true;
         }
         let names = names(used_part(statement));
         for (s, known) in sources {
-            let search = Search { before: line.start, loads_file: s.loads_file.is_match(statement), names: &names };
+            let search =
+                OriginSearch { before: line.start, loads_file: s.loads_file.is_match(statement), names: &names };
             if is_given(text, s, known, &search) {
                 return true;
             }
@@ -182,7 +175,18 @@ impl<'t> Origins<'t> {
     }
 }
 
-impl Compiled {
+impl SourceExpressions {
+    fn new(s: &Sources) -> Option<Self> {
+        Some(Self {
+            loads_file: Expression::new(LOADS_FILE, false)?,
+            operator: Expression::new(OPERATOR, false)?,
+            converts: Expression::new(CONVERTS, false)?,
+            reads: Expression::new(s.reads, false)?,
+            function: Expression::new(s.function, false)?,
+            handler: Expression::new(s.handler, false)?,
+        })
+    }
+
     /// Returns true if a statement itself reads from outside.
     fn reads_outside(&self, statement: &[u8]) -> bool {
         let loads_file = self.loads_file.is_match(statement);
@@ -198,7 +202,7 @@ impl Compiled {
 }
 
 /// The names whose origin is searched, and the position of the search.
-struct Search<'n> {
+struct OriginSearch<'n> {
     /// Start of a line. The lines above it are searched.
     before: usize,
     /// True if the statement loads objects from a file.
@@ -207,9 +211,13 @@ struct Search<'n> {
 }
 
 /// Returns true if a line above assigns a value from outside to one of the names.
-fn is_given(text: &[u8], sources: &Compiled, known: &mut HashMap<usize, Facts>, search: &Search<'_>) -> bool {
+fn is_given(
+    text: &[u8],
+    sources: &SourceExpressions,
+    known: &mut HashMap<usize, Facts>,
+    search: &OriginSearch<'_>,
+) -> bool {
     let names = search.names;
-    let uses_name = |line: &[u8]| words(line).any(|w| names.contains(w));
     let mut decorators = None;
     let mut next = search.before;
     for _ in 0..LINES_ABOVE {
@@ -237,7 +245,7 @@ fn is_given(text: &[u8], sources: &Compiled, known: &mut HashMap<usize, Facts>, 
             return true;
         }
         if facts.starts_function {
-            if !uses_name(line) {
+            if !has_name(line, names) {
                 return false;
             }
             if facts.makes_handler {
@@ -264,7 +272,7 @@ fn end_of_line_above(text: &[u8], next: usize) -> usize {
 
 impl Facts {
     /// Searches the line that ends at `end`.
-    fn of(text: &[u8], end: usize, sources: &Compiled) -> Self {
+    fn of(text: &[u8], end: usize, sources: &SourceExpressions) -> Self {
         let start = memchr::memrchr2(b'\n', b'\r', &text[..end]).map_or(first_byte(text), |i| i + 1);
         let line = &text[start..end.min(start + LINE_MAX)];
         let read = sources.reads.find_at(line, 0).filter(|_| !sources.converts.is_match(line));
@@ -281,12 +289,15 @@ impl Facts {
 /// Returns true if a line that reads input assigns it to one of the names: `name = …`, `{ name } =
 /// …`, `if (name := …)`, `@Param("x") String name`.
 fn assigns(before: &[u8], after: &[u8], names: &BTreeSet<&[u8]>) -> bool {
-    let is_given = |text: &[u8]| words(text).any(|w| names.contains(w));
     match memchr::memchr(b'=', before) {
-        Some(at) => is_given(&before[..at]),
+        Some(at) => has_name(&before[..at], names),
         // `for name in …`, `Scan(&name)`, or a parameter with its annotation.
-        None => is_given(before) || is_given(after),
+        None => has_name(before, names) || has_name(after, names),
     }
+}
+
+fn has_name(text: &[u8], names: &BTreeSet<&[u8]>) -> bool {
+    words(text).any(|w| names.contains(w))
 }
 
 /// Words of an assignment's target, at most: `final String name`. A call without parentheses and
@@ -299,11 +310,14 @@ const TARGET_WORDS: usize = 3;
 fn used_part(statement: &[u8]) -> &[u8] {
     let Some(at) = memchr::memchr(b'=', statement) else { return statement };
     let (target, value) = (&statement[..at], &statement[at + 1..]);
-    let is_target =
-        |b: &u8| is_word(*b) || matches!(b, b' ' | b'\t' | b'.' | b'$' | b'@' | b'[' | b']' | b'+' | b'-' | b'>');
     let words = target.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).count();
     let assigns = !value.starts_with(b"=") && !value.starts_with(b">");
-    if assigns && words <= TARGET_WORDS && target.iter().all(is_target) { value } else { statement }
+    if assigns && words <= TARGET_WORDS && target.iter().all(is_part_of_target) { value } else { statement }
+}
+
+/// Returns true for a byte of an assignment's target or of a compound operator.
+fn is_part_of_target(b: &u8) -> bool {
+    is_word(*b) || matches!(b, b' ' | b'\t' | b'.' | b'$' | b'@' | b'[' | b']' | b'+' | b'-' | b'>')
 }
 
 /// Returns the names that a statement uses, without those that it calls. Of a string, only

@@ -10,7 +10,7 @@ const DIGITS: usize = 40;
 
 /// A step that uses an action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Use<'a> {
+pub(super) struct ActionUse<'a> {
     /// `owner/name`, or `owner/name/folder`.
     pub(super) action: &'a str,
     /// A tag, a branch or a commit ID.
@@ -19,7 +19,7 @@ pub(super) struct Use<'a> {
     comment: &'a str,
 }
 
-impl<'a> Use<'a> {
+impl<'a> ActionUse<'a> {
     /// Parses the value of `uses:`, with the comment after it. `None`: it names no version.
     pub(super) fn of(value: &'a str) -> Option<Self> {
         let (value, comment) = value.split_once(" #").unwrap_or((value, ""));
@@ -37,12 +37,6 @@ impl<'a> Use<'a> {
     pub(super) fn project(&self) -> Option<String> {
         let mut parts = self.action.split('/');
         let (owner, name) = (parts.next()?, parts.next()?);
-        let is_name = |part: &str| {
-            !part.is_empty()
-                && part != "."
-                && part != ".."
-                && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
-        };
         (is_name(owner) && is_name(name)).then(|| format!("{owner}/{name}").to_ascii_lowercase())
     }
 
@@ -80,7 +74,7 @@ impl Pins {
 
     /// Adds the commits that a workflow uses, with the versions in the comments after them.
     pub fn learn(&mut self, text: &str) {
-        for used in uses(text).filter(Use::is_pinned) {
+        for used in uses(text).filter(ActionUse::is_pinned) {
             if let (Some(project), Some(version)) = (used.project(), used.noted()) {
                 self.add(&project, version, used.version);
             }
@@ -89,17 +83,24 @@ impl Pins {
 
     /// Returns the only known commit of a version, or of its only known part: `v4.1.2` for `v4`.
     pub(super) fn find(&self, project: &str, version: &str) -> Option<Pin<'_>> {
-        let of = |name: &(String, String)| name.0 == project;
-        let exact = self.known.iter().find(|(name, _)| of(name) && name.1 == version);
+        let exact = self.known.iter().find(|(name, _)| name.0 == project && name.1 == version);
         let parts: Vec<_> = match exact {
             Some(exact) => vec![exact],
-            None => self.known.iter().filter(|(name, _)| of(name) && is_part(&name.1, version)).collect(),
+            None => self.known.iter().filter(|(name, _)| name.0 == project && is_part(&name.1, version)).collect(),
         };
         let [((_, version), commits)] = parts[..] else { return None };
         let mut commits = commits.iter();
         let (commit, None) = (commits.next()?, commits.next()) else { return None };
         Some(Pin { commit, version })
     }
+}
+
+/// Returns true for the name of an owner or of a repository on GitHub.
+fn is_name(part: &str) -> bool {
+    !part.is_empty()
+        && part != "."
+        && part != ".."
+        && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
 }
 
 /// Returns true if a version is a later part of a shorter one: `v4.1.2` of `v4` and of `v4.1`.
@@ -120,16 +121,16 @@ pub fn unpinned(text: &str) -> Vec<(String, String)> {
 }
 
 /// Returns the steps of a workflow that use actions.
-fn uses(text: &str) -> impl Iterator<Item = Use<'_>> {
+fn uses(text: &str) -> impl Iterator<Item = ActionUse<'_>> {
     text.lines().filter_map(|line| {
         let line = line.trim_start();
         let value = line.strip_prefix("- ").unwrap_or(line).trim_start().strip_prefix("uses:")?;
-        Use::of(value)
+        ActionUse::of(value)
     })
 }
 
 /// Returns a line with an action pinned to a commit and its version in the comment.
-pub(super) fn pinned(line: &str, used: &Use<'_>, pin: &Pin<'_>) -> Option<String> {
+pub(super) fn pinned(line: &str, used: &ActionUse<'_>, pin: &Pin<'_>) -> Option<String> {
     let old = format!("{}@{}", used.action, used.version);
     let (code, comment) = line.split_once(" #").unwrap_or((line, ""));
     let at = code.find(&old)?;
@@ -147,10 +148,12 @@ mod tests {
         digit.to_string().repeat(DIGITS)
     }
 
+    fn line(action: &str, digit: char, comment: &str) -> String {
+        format!("      - uses: {action}@{}{comment}\n", commit(digit))
+    }
+
     fn known() -> Pins {
         let mut pins = Pins::default();
-        let line =
-            |action: &str, digit: char, comment: &str| format!("      - uses: {action}@{}{comment}\n", commit(digit));
         pins.learn(&line("someone/deploy", 'a', " # v1"));
         pins.learn(&line("Some/Setup/node", 'b', " # v4.1.2 by a bot"));
         pins.learn(&line("other/tag", 'c', " # tag=v2.0.0").replace("- uses: ", "  uses: '").replace(" #", "' #"));

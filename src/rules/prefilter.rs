@@ -11,7 +11,7 @@ const BITS: u32 = 16;
 
 /// A literal with the position of one of its windows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Candidate {
+pub(crate) struct LiteralWindow {
     /// Index of the literal.
     pub(crate) literal: u16,
     /// Offset of the window in the literal.
@@ -26,7 +26,7 @@ pub(crate) struct Prefilter<'a> {
     /// Open addressing by a hash of the window: the window, the first of its candidates and their
     /// number. A slot without candidates is free. The length is a power of two.
     pub(crate) slots: &'a [(u32, u16, u16)],
-    pub(crate) candidates: &'a [Candidate],
+    pub(crate) candidates: &'a [LiteralWindow],
     /// The literals in lower case.
     pub(crate) literals: &'a [&'a [u8]],
 }
@@ -36,7 +36,7 @@ pub(crate) struct Prefilter<'a> {
 pub(crate) struct Tables {
     pub(crate) bitmap: Vec<u64>,
     pub(crate) slots: Vec<(u32, u16, u16)>,
-    pub(crate) candidates: Vec<Candidate>,
+    pub(crate) candidates: Vec<LiteralWindow>,
 }
 
 /// Folds letters of four bytes to lower case at once. Other bytes are folded too, consistently; the
@@ -58,11 +58,11 @@ fn window_at(literal: &[u8], at: usize) -> Option<u32> {
 impl Tables {
     /// Creates the tables for lower-case literals of at least four bytes, at most 65,535 of them.
     pub(crate) fn new(literals: &[&[u8]]) -> Self {
-        let mut windows: Vec<(u32, Candidate)> = Vec::new();
+        let mut windows: Vec<(u32, LiteralWindow)> = Vec::new();
         for (i, literal) in literals.iter().enumerate() {
             let best = (0..literal.len().saturating_sub(3).min(250)).min_by_key(|at| commonness(&literal[*at..at + 4]));
             if let Some((offset, window)) = best.and_then(|at| Some((at, window_at(literal, at)?))) {
-                windows.push((window, Candidate { literal: i as u16, offset: offset as u8 }));
+                windows.push((window, LiteralWindow { literal: i as u16, offset: offset as u8 }));
             }
         }
         windows.sort_by_key(|(w, c)| (*w, c.literal));
@@ -103,17 +103,23 @@ fn class(b: u8) -> usize {
 
 /// Estimates the frequency of a window in source text, as a chain of pairs. A lower value is rarer.
 fn commonness(window: &[u8]) -> i32 {
-    let pair = |a: usize, b: usize| PAIRS.get(a * 65 + b).map_or(0, |n| i32::from(*n) - i32::from(b'0'));
-    let single = |a: usize| {
-        let seen: f32 = (0..64).map(|b| (pair(a, b) as f32 / 3.2).exp2()).sum();
-        (seen.log2() * 3.2) as i32
-    };
     let classes: Vec<usize> = window.iter().map(|b| class(*b)).collect();
-    let pairs: i32 = classes.windows(2).map(|p| pair(p[0], p[1])).sum();
-    let inner: i32 = classes[1..classes.len() - 1].iter().map(|c| single(*c)).sum();
+    let pairs: i32 = classes.windows(2).map(|p| commonness_of_pair(p[0], p[1])).sum();
+    let inner: i32 = classes[1..classes.len() - 1].iter().map(|c| commonness_of_class(*c)).sum();
     // Runs of one byte (`----`, `====`) are far more common than their pairs.
     let run = if window.windows(2).all(|p| p[0] == p[1]) { 60 } else { 0 };
     pairs - inner + run
+}
+
+/// Returns the logarithm of the frequency of a pair of classes.
+fn commonness_of_pair(first: usize, second: usize) -> i32 {
+    PAIRS.get(first * 65 + second).map_or(0, |n| i32::from(*n) - i32::from(b'0'))
+}
+
+/// Returns the logarithm of the frequency of a class before any other.
+fn commonness_of_class(class: usize) -> i32 {
+    let seen: f32 = (0..64).map(|next| (commonness_of_pair(class, next) as f32 / 3.2).exp2()).sum();
+    (seen.log2() * 3.2) as i32
 }
 
 impl Prefilter<'_> {
@@ -122,20 +128,16 @@ impl Prefilter<'_> {
     #[inline]
     pub(crate) fn scan(&self, text: &[u8], mut hit: impl FnMut(u16, usize)) {
         let Ok(bitmap) = <&[u64; 1 << (BITS - 6)]>::try_from(self.bitmap) else { return };
-        let test = |window: u32| {
-            let h = mix(fold(window)) >> (32 - BITS);
-            (bitmap[(h >> 6) as usize] >> (h & 63)) & 1
-        };
         let mut at = 0;
         // Eight positions out of eleven bytes at a time.
         while let Some(chunk) = text.get(at..at + 11) {
             let (lo, hi) = (load(chunk, 0), load(chunk, 3));
             let mut found = 0;
             for i in 0..5 {
-                found |= test((lo >> (8 * i)) as u32) << i;
+                found |= bit_of(bitmap, (lo >> (8 * i)) as u32) << i;
             }
             for i in 2..5 {
-                found |= test((hi >> (8 * i)) as u32) << (i + 3);
+                found |= bit_of(bitmap, (hi >> (8 * i)) as u32) << (i + 3);
             }
             while found != 0 {
                 self.verify(text, at + found.trailing_zeros() as usize, &mut hit);
@@ -172,6 +174,13 @@ impl Prefilter<'_> {
             slot = (slot + 1) & (self.slots.len() - 1);
         }
     }
+}
+
+/// Returns 1 if a literal can have the window, and 0 if none has it.
+#[inline(always)]
+fn bit_of(bitmap: &[u64; 1 << (BITS - 6)], window: u32) -> u64 {
+    let h = mix(fold(window)) >> (32 - BITS);
+    (bitmap[(h >> 6) as usize] >> (h & 63)) & 1
 }
 
 #[inline(always)]

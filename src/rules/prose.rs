@@ -160,9 +160,8 @@ fn names_right_to_left(stem: &str) -> bool {
 /// Returns true for the code of a language, with or without a script and a region: `fa`, `zh-hans-cn`, `pt_br`.
 fn is_locale(name: &str) -> bool {
     let mut parts = name.split(['-', '_']);
-    let letters = |p: &str| p.bytes().all(|b| b.is_ascii_alphanumeric());
     parts.next().is_some_and(|p| matches!(p.len(), 2 | 3) && p.bytes().all(|b| b.is_ascii_lowercase()))
-        && parts.all(|p| matches!(p.len(), 2..=4) && letters(p))
+        && parts.all(|p| matches!(p.len(), 2..=4) && p.bytes().all(|b| b.is_ascii_alphanumeric()))
 }
 
 /// Returns true for data of tests. Data of a Unicode library has many unusual characters, and no

@@ -140,16 +140,13 @@ impl<'a> Reporter<'a> {
 
     /// Returns the findings that are not listed.
     pub(super) fn rest(self) -> Rest {
-        let unlisted = |(i, count): (usize, &u32)| {
-            let left = count.checked_sub(FINDINGS_MAX).filter(|n| *n > 0)?;
-            Some(Unlisted { rule: self.rules.rule(u16::try_from(i).ok()?).id.clone().into_owned(), count: left })
-        };
-        Rest {
-            by_rule: self.counts.iter().enumerate().filter_map(unlisted).collect(),
-            counted: self.counted,
-            is_flow_partial: false,
-            is_tree_partial: false,
+        let mut by_rule = Vec::new();
+        for (i, count) in self.counts.iter().enumerate() {
+            let left = count.checked_sub(FINDINGS_MAX).filter(|n| *n > 0);
+            let (Some(count), Ok(index)) = (left, u16::try_from(i)) else { continue };
+            by_rule.push(Unlisted { rule: self.rules.rule(index).id.clone().into_owned(), count });
         }
+        Rest { by_rule, counted: self.counted, is_flow_partial: false, is_tree_partial: false }
     }
 
     /// Returns the number of listed findings so far, including those of other files.
@@ -211,7 +208,7 @@ impl<'a> Reporter<'a> {
         }
         let masked = self.masked(sighting.quote);
         let replacement = self.replacement(index, &sighting);
-        let mut finding = make(rule, self.rules, index, sighting, Shown { quote: masked, replacement });
+        let mut finding = make(rule, self.rules, index, sighting, ShownText { quote: masked, replacement });
         finding.identity = identity;
         finding.suppressed = suppressed;
         self.out.push(finding);
@@ -246,8 +243,8 @@ impl<'a> Reporter<'a> {
         let languages = self.languages();
         let file = self.file.filter(|f| Some(f.path()) == sighting.file)?;
         let compiled = self.rules.compiled(index)?;
-        let is_matched = |new: &str| rewrite::is_matched(compiled, new);
-        rewrite::replacement(self.rules, compiled, (&file.text()?.new, languages), sighting.lines?, &is_matched)
+        let place = (&file.text()?.new, languages);
+        rewrite::replacement(self.rules, compiled, place, sighting.lines?, &|new| rewrite::is_matched(compiled, new))
     }
 
     /// Returns a part of the file with its secrets hidden. The text around the part can reveal a
@@ -314,13 +311,13 @@ pub(super) fn lowered(severity: Severity) -> Option<Severity> {
 }
 
 /// The parts of a finding that show text of the file.
-struct Shown<'a> {
+struct ShownText<'a> {
     /// The offending text, secrets masked.
     quote: Cow<'a, [u8]>,
     replacement: Option<String>,
 }
 
-fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: Shown<'_>) -> Finding {
+fn make(rule: &Rule, rules: &RuleSet, index: u16, s: Sighting<'_>, shown: ShownText<'_>) -> Finding {
     let mut quote = shown.quote;
     let is_header = rule.checks.iter().any(|c| super::secret::is_for_key_headers(c));
     if let Some((start, end)) = s.hide.filter(|_| !is_header) {

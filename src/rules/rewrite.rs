@@ -8,7 +8,7 @@
 //! syntax tree.
 
 use super::language::Languages;
-use super::walk::Compiled;
+use super::walk::RulePatterns;
 use super::{MARK, RuleSet};
 use crate::diff::{LineNo, Text};
 use crate::finding::LineSpan;
@@ -24,7 +24,7 @@ const ABOVE: u32 = 20;
 /// lines. `is_matched` returns true if the rule would match its argument in place of the lines.
 pub(super) fn replacement(
     rules: &RuleSet,
-    compiled: &Compiled,
+    compiled: &RulePatterns,
     (text, languages): (&Text, Languages),
     span: LineSpan,
     is_matched: &dyn Fn(&str) -> bool,
@@ -50,7 +50,7 @@ pub(super) fn replacement(
 }
 
 /// Returns true if the expression of a rule matches new lines: one of them, or all of them joined as one statement.
-pub(super) fn is_matched(compiled: &Compiled, new: &str) -> bool {
+pub(super) fn is_matched(compiled: &RulePatterns, new: &str) -> bool {
     let joined = new.lines().map(str::trim).collect::<Vec<_>>().join(" ");
     new.lines().chain([joined.as_str()]).any(|line| compiled.pattern.is_match(line.as_bytes()))
 }

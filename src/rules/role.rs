@@ -7,7 +7,7 @@
 
 /// The role of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Role {
+pub(crate) enum FileRole {
     Program,
     /// A test, an example or a part of the program.
     Doubt,
@@ -56,23 +56,23 @@ const SCRIPT: &[&str] = &["js", "mjs", "cjs", "jsx", "ts", "mts", "cts", "tsx", 
 const JVM: &[&str] = &["java", "kt", "scala", "groovy"];
 
 /// Returns the role of the file with a path.
-pub(crate) fn of(path: &[u8]) -> Role {
+pub(crate) fn of(path: &[u8]) -> FileRole {
     let path = String::from_utf8_lossy(path);
     let mut folders: Vec<&str> = path.split('/').collect();
     let name = folders.pop().unwrap_or_default();
     // Below the root, names of packages and classes are arbitrary.
     let root = source_root(&folders);
     let counted = root.unwrap_or(folders.len());
-    let by_folder = (0..counted).map(|i| folder(&folders, i, name, root.is_some())).max().unwrap_or(Role::Program);
+    let by_folder = (0..counted).map(|i| folder(&folders, i, name, root.is_some())).max().unwrap_or(FileRole::Program);
     match root {
-        None if by_folder != Role::Test => by_folder.max(by_name(&folders, name)),
+        None if by_folder != FileRole::Test => by_folder.max(by_name(&folders, name)),
         _ => by_folder,
     }
 }
 
 /// Returns true if a path is that of a test, a fixture, an example or a benchmark.
 pub(crate) fn is_test_path(path: &[u8]) -> bool {
-    of(path) == Role::Test
+    of(path) == FileRole::Test
 }
 
 /// Returns true if a path is that of code that another project published, in a folder where package managers or
@@ -93,9 +93,10 @@ pub(crate) fn is_vendored(path: &[u8]) -> bool {
 pub(crate) fn is_data_of_tests(path: &[u8]) -> bool {
     const DATA: &[&str] = &["data", "testdata", "test-data", "test_data", "__snapshots__", "golden", "goldens"];
     let path = String::from_utf8_lossy(path);
-    let is_data = |at: usize| path[..at].rsplit('/').next().is_some_and(|folder| DATA.contains(&folder));
-    let is_test = |at: usize| is_test_path(format!("{}/data", &path[..at]).as_bytes());
-    path.match_indices('/').any(|(at, _)| is_data(at) && is_test(at))
+    path.match_indices('/').any(|(at, _)| {
+        let folder = path[..at].rsplit('/').next();
+        folder.is_some_and(|f| DATA.contains(&f)) && is_test_path(format!("{}/data", &path[..at]).as_bytes())
+    })
 }
 
 /// Returns true if a path is that of documentation: prose by its extension, or a file below `docs`.
@@ -113,152 +114,186 @@ pub(crate) fn is_program_text(path: &[u8]) -> bool {
 
 /// Returns true if a path may be that of a test.
 pub(crate) fn may_be_test(path: &[u8]) -> bool {
-    of(path) != Role::Program
+    of(path) != FileRole::Program
 }
 
 /// Returns the index of the last root under which a build tool searches only for the program:
 /// `src/main`, `src/jvmMain`.
 fn source_root(folders: &[&str]) -> Option<usize> {
-    let main =
-        |f: &str| f == "main" || f.strip_suffix("Main").is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase()));
-    folders.windows(2).rposition(|w| w[0] == "src" && main(w[1]))
+    folders.windows(2).rposition(|w| w[0] == "src" && is_main(w[1]))
+}
+
+/// Returns true if a folder below `src` has only the program: `main`, `jvmMain`.
+fn is_main(folder: &str) -> bool {
+    folder == "main" || folder.strip_suffix("Main").is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase()))
+}
+
+/// Returns true if a name ends with a word that follows a lower-case letter or a digit: `Test` of `FooTest`.
+fn ends_with_word(name: &str, word: &str) -> bool {
+    name.strip_suffix(word).is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()))
 }
 
 /// Returns the role that the folder at an index suggests. `rooted`: a source root is below it, so
 /// it may be a project's own name.
-fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> Role {
+fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     let original = folders[i];
     let lower = original.to_ascii_lowercase();
     let lower = lower.as_str();
     let parent = i.checked_sub(1).map(|p| folders[p]);
     let top = is_top(folders, i);
     let inside = folders[..i].iter().any(|f| SOURCES.contains(f));
-    let or_doubt = |is_test: bool| if is_test { Role::Test } else { Role::Doubt };
-    let small_before = |end: &str| {
-        original.strip_suffix(end).is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()))
-    };
     if TESTS.contains(&lower) || ["-tests", "_tests", ".tests", ".test"].iter().any(|end| lower.ends_with(end)) {
-        return Role::Test;
+        return FileRole::Test;
     }
     // `MyAppTests`; of Gradle and Maven `src/test`, `src/jvmTest`, `src/testFixtures`, `src/integration-test`.
     let source_set = parent == Some("src")
-        && (matches!(lower, "test" | "itest" | "testfixtures") || small_before("Test") || lower.ends_with("-test"));
-    if small_before("Tests") || source_set {
-        return Role::Test;
+        && (matches!(lower, "test" | "itest" | "testfixtures")
+            || ends_with_word(original, "Test")
+            || lower.ends_with("-test"));
+    if ends_with_word(original, "Tests") || source_set {
+        return FileRole::Test;
     }
     if lower == "it" && parent == Some("src") {
         // `it` is also a country and a language: `src/it/poste/pagamenti`, `src/it/messages.ts`.
         let set =
             folders.get(i + 1).is_some_and(|f| matches!(*f, "java" | "kotlin" | "scala" | "groovy" | "resources"));
         let project = folders[i + 1..].contains(&"src") || matches!(extension(name).as_str(), "xml" | "properties");
-        return if set || project { Role::Test } else { Role::Program };
+        return if set || project { FileRole::Test } else { FileRole::Program };
     }
     if TESTS_ASIDE.contains(&lower) {
-        return or_doubt((top || !inside) && !(rooted && lower == "test"));
+        return test_or_doubt((top || !inside) && !(rooted && lower == "test"));
     }
     if TESTS_AT_TOP.contains(&lower) {
-        return or_doubt(top || i == 1 && !inside);
+        return test_or_doubt(top || i == 1 && !inside);
     }
     if EXAMPLES.contains(&lower) {
-        return or_doubt(top);
+        return test_or_doubt(top);
     }
     if EXAMPLE.contains(&lower) && (top || parent == Some("fuzz")) {
-        return or_doubt(!rooted);
+        return test_or_doubt(!rooted);
     }
     // The tests of Perl and of git: `t/basic.t`, `t/lib/Helper.pm`, `t/certs/ca.key`.
     if lower == "t" && top {
         let is_other = is_program_text(name.as_bytes()) && !["t", "pl", "pm", "sh"].contains(&extension(name).as_str());
-        return or_doubt(!is_other);
+        return test_or_doubt(!is_other);
     }
     let doubt =
         lower.ends_with("-test") || lower.ends_with("_test") || lower == "snapshots" || (top && lower == "integration");
-    if doubt { Role::Doubt } else { Role::Program }
+    if doubt { FileRole::Doubt } else { FileRole::Program }
+}
+
+/// Returns the role of a folder whose name is that of tests, if its place confirms or does not confirm it.
+fn test_or_doubt(is_confirmed: bool) -> FileRole {
+    if is_confirmed { FileRole::Test } else { FileRole::Doubt }
 }
 
 /// Returns true if the folder at an index is at the top of the repository or of one of its
 /// packages.
 fn is_top(folders: &[&str], i: usize) -> bool {
-    let workspace = |at: Option<usize>| at.is_some_and(|at| WORKSPACES.contains(&folders[at]));
     match i {
         0 => true,
         1 if matches!(folders[0], "docs" | "doc") => true,
         // `packages/a/examples`, `packages/@team/a/examples`.
-        _ => workspace(i.checked_sub(2)) || (workspace(i.checked_sub(3)) && folders[i - 2].starts_with('@')),
+        _ => {
+            is_below_workspace(folders, i, 2) || (is_below_workspace(folders, i, 3) && folders[i - 2].starts_with('@'))
+        }
     }
+}
+
+/// Returns true if the folder a number of levels above the one at an index holds packages.
+fn is_below_workspace(folders: &[&str], i: usize, levels: usize) -> bool {
+    i.checked_sub(levels).is_some_and(|at| WORKSPACES.contains(&folders[at]))
 }
 
 fn extension(name: &str) -> String {
     name.rsplit_once('.').map_or(String::new(), |(_, e)| e.to_ascii_lowercase())
 }
 
+/// A file's name in lower case, and its parts.
+struct FileName<'n> {
+    whole: &'n str,
+    /// The part before the first dot.
+    stem: &'n str,
+    extension: &'n str,
+}
+
+impl FileName<'_> {
+    fn is_one_of(&self, extensions: &[&str]) -> bool {
+        extensions.contains(&self.extension)
+    }
+
+    fn has(&self, parts: &[&str]) -> bool {
+        parts.iter().any(|p| self.whole.contains(p))
+    }
+
+    fn stem_ends(&self, ends: &[&str]) -> bool {
+        ends.iter().any(|e| self.stem.ends_with(e))
+    }
+}
+
 /// Returns the role that the file's own name suggests.
-fn by_name(folders: &[&str], name: &str) -> Role {
+fn by_name(folders: &[&str], name: &str) -> FileRole {
     let lower = name.to_ascii_lowercase();
     let extension = extension(name);
-    let is = |known: &[&str]| known.contains(&extension.as_str());
-    let (code, script) = (is(PROGRAM), is(SCRIPT));
     let stem = lower.split('.').next().unwrap_or(&lower);
-    let has = |words: &[&str]| words.iter().any(|w| lower.contains(w));
-    let ends = |words: &[&str]| words.iter().any(|w| stem.ends_with(w));
-    let test = (script || !code || is(&["ps1", "sh"])) && has(&[".test.", ".tests."])
-        || script && has(&[".spec.", ".cy.", ".e2e-spec."])
-        || stem.starts_with("test_") && (!code || is(&["py", "rb", "c", "h", "cc", "cpp", "rs", "lua"]))
+    let file = FileName { whole: &lower, stem, extension: &extension };
+    let (code, script) = (file.is_one_of(PROGRAM), file.is_one_of(SCRIPT));
+    let test = (script || !code || file.is_one_of(&["ps1", "sh"])) && file.has(&[".test.", ".tests."])
+        || script && file.has(&[".spec.", ".cy.", ".e2e-spec."])
+        || stem.starts_with("test_") && (!code || file.is_one_of(&["py", "rb", "c", "h", "cc", "cpp", "rs", "lua"]))
         || stem.starts_with("test-") && !code
-        || ends(&["_test", "_tests"])
-        || ends(&["_spec"]) && (script || is(&["rb", "lua"]))
-        || ends(&["-test", "-spec"]) && script
-        || ends(&["-test", "_fixture", "_example"]) && !code
-        || has(&[".mock.", ".fixture.", ".example", ".sample", ".e2e."]) && !code
+        || file.stem_ends(&["_test", "_tests"])
+        || file.stem_ends(&["_spec"]) && (script || file.is_one_of(&["rb", "lua"]))
+        || file.stem_ends(&["-test", "-spec"]) && script
+        || file.stem_ends(&["-test", "_fixture", "_example"]) && !code
+        || file.has(&[".mock.", ".fixture.", ".example", ".sample", ".e2e."]) && !code
         || matches!(stem, "tests" | "conftest" | "testutil" | "testutils")
         || stem == "test" && (folders.is_empty() || extension == "rs")
-        || is(&["snap"]);
+        || file.is_one_of(&["snap"]);
     if test {
-        return Role::Test;
+        return FileRole::Test;
     }
-    let doubt = has(&[".test.", ".tests.", ".spec.", ".mock.", ".fixture.", ".example.", ".sample.", ".e2e."])
+    let doubt = file.has(&[".test.", ".tests.", ".spec.", ".mock.", ".fixture.", ".example.", ".sample.", ".e2e."])
         || stem.starts_with("test_")
         || stem.starts_with("test-")
-        || ends(&["_spec", "-test", "-spec", "_fixture", "_example"])
+        || file.stem_ends(&["_spec", "-test", "-spec", "_fixture", "_example"])
         || stem == "test";
-    let by_word = if doubt { Role::Doubt } else { Role::Program };
+    let by_word = if doubt { FileRole::Doubt } else { FileRole::Program };
     by_word.max(by_class(name.split('.').next().unwrap_or(name), &extension))
 }
 
 /// Returns the role that a class-like name suggests: `FooTest`, `FooTests`, `TestFoo`, `FooSpec`,
 /// `FooIT`.
-fn by_class(stem: &str, extension: &str) -> Role {
+fn by_class(stem: &str, extension: &str) -> FileRole {
     const COMPILED: &[&str] = &["kts", "cc", "cpp", "cxx", "c", "h", "hpp", "m", "mm", "swift", "hs", "dart"];
     let jvm = JVM.contains(&extension);
-    let small_before = |end: &str| {
-        stem.strip_suffix(end).is_some_and(|p| p.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()))
-    };
-    if small_before("Tests") || small_before("TestCase") {
-        return Role::Test;
+    if ends_with_word(stem, "Tests") || ends_with_word(stem, "TestCase") {
+        return FileRole::Test;
     }
-    if small_before("Test") {
-        return if jvm || COMPILED.contains(&extension) { Role::Test } else { Role::Doubt };
+    if ends_with_word(stem, "Test") {
+        return if jvm || COMPILED.contains(&extension) { FileRole::Test } else { FileRole::Doubt };
     }
-    if small_before("Spec") || small_before("Specs") {
+    if ends_with_word(stem, "Spec") || ends_with_word(stem, "Specs") {
         return match extension {
-            "scala" | "groovy" | "hs" => Role::Test,
-            _ if SCRIPT.contains(&extension) => Role::Test,
+            "scala" | "groovy" | "hs" => FileRole::Test,
+            _ if SCRIPT.contains(&extension) => FileRole::Test,
             // Templates of Kubernetes objects and queries of a domain also have such names.
-            "java" | "cs" | "go" => Role::Program,
-            _ => Role::Doubt,
+            "java" | "cs" | "go" => FileRole::Program,
+            _ => FileRole::Doubt,
         };
     }
     let doubt = stem.strip_prefix("Test").is_some_and(|r| r.starts_with(|c: char| c.is_ascii_uppercase()))
-        || (jvm && small_before("IT"))
-        || small_before("Example")
-        || small_before("Fixture");
-    if doubt { Role::Doubt } else { Role::Program }
+        || (jvm && ends_with_word(stem, "IT"))
+        || ends_with_word(stem, "Example")
+        || ends_with_word(stem, "Fixture");
+    if doubt { FileRole::Doubt } else { FileRole::Program }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn all(role: Role, paths: &[&str]) {
+    fn all(role: FileRole, paths: &[&str]) {
         for path in paths {
             assert_eq!(of(path.as_bytes()), role, "{path}");
         }
@@ -267,7 +302,7 @@ mod tests {
     #[test]
     fn conventions_of_tests_and_examples_are_known() {
         all(
-            Role::Test,
+            FileRole::Test,
             &[
                 "tests/a.py",
                 "test/a.js",
@@ -311,7 +346,7 @@ mod tests {
     #[test]
     fn packages_and_services_are_the_program_whatever_they_are_called() {
         all(
-            Role::Program,
+            FileRole::Program,
             &[
                 "src/main/java/it/poste/pagamenti/UserDao.java",
                 "src/main/java/com/example/demo/UserDao.java",
@@ -367,7 +402,7 @@ mod tests {
     #[test]
     fn names_that_both_have_leave_a_doubt() {
         all(
-            Role::Doubt,
+            FileRole::Doubt,
             &[
                 "src/test_app/spec/a.py",
                 "src/examples/app.py",

@@ -119,22 +119,25 @@ pub(super) fn test(rules: &mut RuleSet, written: &[format::Rule]) -> Report {
                     continue;
                 }
             };
-            let mut fail = |what: String| report.failures.push(format!("{name}: {what}: {}", first_line(&text)));
+            let mut failures = Vec::new();
             let own = found.iter().filter(|f| f.rule_id() == rule.id).collect::<Vec<_>>();
             if own.is_empty() == sample.matches {
-                fail(if sample.matches { "must match and does not" } else { "must not match and does" }.to_owned());
+                let failure = if sample.matches { "must match and does not" } else { "must not match and does" };
+                failures.push(failure.to_owned());
             }
             for f in found.iter().filter(|f| f.rule_id() != rule.id && !sample.matches) {
                 if f.severity() >= Severity::Minor && !sample.also.iter().any(|id| id == f.rule_id()) {
-                    fail(format!("{} matches too", f.rule_id()));
+                    failures.push(format!("{} matches too", f.rule_id()));
                 }
             }
             if let Some(expected) = &sample.fixed {
                 let fixed = own.iter().find_map(|f| replaced(&text, f));
                 if fixed.as_deref() != Some(expected.as_str()) {
-                    fail(format!("must be fixed to {expected:?}, not to {fixed:?}"));
+                    failures.push(format!("must be fixed to {expected:?}, not to {fixed:?}"));
                 }
             }
+            let failures = failures.into_iter().map(|what| format!("{name}: {what}: {}", first_line(&text)));
+            report.failures.extend(failures);
         }
     }
     report
@@ -167,9 +170,7 @@ fn findings(rules: &RuleSet, path: &str, text: &str) -> Result<Vec<Finding>> {
         rules.scan(change, Scope::All, &mut out);
     }
     let entries: Vec<_> = changes.iter().map(|c| c.entry.clone()).collect();
-    let load = |i: usize| changes.get(i).cloned();
-    let tree = Tree::of_entries(&load, &|_| false);
-    rules.scan_entries(&entries, &tree, &mut out);
+    rules.scan_entries(&entries, &Tree::of_entries(&|i| changes.get(i).cloned(), &|_| false), &mut out);
     Ok(out)
 }
 
@@ -185,21 +186,27 @@ mod tests {
         let mut files: Vec<_> = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path()).collect();
         files.retain(|f| f.extension().is_some_and(|e| e == "toml"));
         files.sort();
-        let content = |f: &std::path::PathBuf| std::fs::read_to_string(f).unwrap();
-        files.iter().flat_map(|f| team::read(&f.display().to_string(), &content(f)).unwrap()).collect()
+        files
+            .iter()
+            .flat_map(|f| team::read(&f.display().to_string(), &std::fs::read_to_string(f).unwrap()).unwrap())
+            .collect()
     }
 
     #[test]
     fn every_pattern_compiles_and_every_check_is_known() {
         let mut wrong = Vec::new();
-        let has_expressions = |r: &&catalog::Rule| r.matcher == catalog::Matcher::Pattern || !r.tree.is_empty();
-        for rule in catalog::RULES.iter().filter(has_expressions) {
-            if let Err((key, e)) = walk::Compiled::check(rule) {
+        for rule in catalog::RULES.iter() {
+            if rule.matcher != catalog::Matcher::Pattern && rule.tree.is_empty() {
+                continue;
+            }
+            if let Err((key, e)) = walk::RulePatterns::check(rule) {
                 wrong.push(format!("{}: {key}: {e}", rule.id));
             }
-            let is_known = |c: &str| check::is_for_patterns(c) || !rule.tree.is_empty() && around::is_known(c);
-            for c in rule.checks.iter().filter(|c| !is_known(c)) {
-                wrong.push(format!("{}: checks: unknown check {c:?}", rule.id));
+            for c in rule.checks.iter() {
+                let is_known = check::is_for_patterns(c) || !rule.tree.is_empty() && around::is_known(c);
+                if !is_known {
+                    wrong.push(format!("{}: checks: unknown check {c:?}", rule.id));
+                }
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));

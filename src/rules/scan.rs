@@ -8,17 +8,15 @@ use super::origin::Origins;
 use super::parse::Parse;
 use super::prose::{self, Purpose};
 use super::report::{self, Reporter, Rest, Sighting, ValueOrigin};
-use super::role::{self, Role};
-use super::secret::overlap::{Claim, Spared};
+use super::role::{self, FileRole};
+use super::secret::overlap::{SecretClaim, Spared};
 use super::section::Outline;
-use super::spans::{Lines, Spans};
+use super::spans::{LineCursor, Spans};
 use super::suppress::Counting;
-use super::unicode::{self, Surroundings};
+use super::unicode::{self, LineContext};
 use super::walk::{self, Hay, Match, Scratch, Visitor};
-use super::{
-    RuleSet, Scope, Unlisted, blob, block, bundle, change, decode, glob, markers, markup, migration, secret, spans,
-};
-use crate::diff::{Block, Body, FileChange, Hidden, LineNo, TextChange};
+use super::{RuleSet, Scope, blob, block, bundle, change, decode, glob, markers, markup, migration, secret, spans};
+use crate::diff::{Body, FileChange, Hidden, LineBlock, LineNo, TextChange};
 use crate::finding::listing::{Counted, Floor};
 use crate::finding::{Category, Finding, LineSpan, Severity};
 use std::collections::HashSet;
@@ -55,12 +53,10 @@ pub(super) fn file(
     for text in file.text().map(TextChange::further_readings).unwrap_or_default() {
         let other = FileChange { entry: file.entry.clone(), body: Body::Text(text.into_owned()) };
         let mut found = Vec::new();
-        let more = reading(rules, &other, Pass { scope, is_first: false }, counting, floor, &mut found);
-        let is_new = |m: &Unlisted| !rest.by_rule.iter().any(|u| u.rule == m.rule);
-        let by_rule: Vec<Unlisted> = more.by_rule.into_iter().filter(is_new).collect();
-        rest.by_rule.extend(by_rule);
-        let key = |f: &Finding| Counted::of(f).on_line();
-        let mut known: HashSet<u64> = out[from..].iter().map(key).collect();
+        let mut more = reading(rules, &other, Pass { scope, is_first: false }, counting, floor, &mut found);
+        more.by_rule.retain(|m| rest.by_rule.iter().all(|u| u.rule != m.rule));
+        rest.by_rule.extend(more.by_rule);
+        let mut known: HashSet<u64> = out[from..].iter().map(|f| Counted::of(f).on_line()).collect();
         known.extend(rest.counted.iter().map(Counted::on_line));
         found.retain(|f| !Counted::line_keys(f).any(|key| known.contains(&key)));
         rest.counted.extend(more.counted.into_iter().filter(|c| !known.contains(&c.on_line())));
@@ -89,7 +85,7 @@ fn reading(
     out: &mut Vec<Finding>,
 ) -> Rest {
     let Pass { scope, is_first } = pass;
-    let mut scan = Scan {
+    let mut scan = FileScan {
         file,
         scope,
         is_first,
@@ -97,7 +93,7 @@ fn reading(
         is_bundle: None,
         purpose: None,
         fits: Vec::new(),
-        block: Block { first: LineNo::FIRST, text: b"" },
+        block: LineBlock { first: LineNo::FIRST, text: b"" },
         run: None,
         secrets: Vec::new(),
         spared: Vec::new(),
@@ -127,8 +123,8 @@ fn reading(
     let is_tree_partial = scan.is_tree_partial;
     let rest = scan.reporter.rest();
     // A flow that is not listed proves as much as a listed one.
-    let is_flow = |rule: &str| rules.index_of(rule).is_some_and(|i| rules.rule(i).matcher == Matcher::Flow);
-    let is_listed = !rest.by_rule.iter().any(|unlisted| is_flow(&unlisted.rule));
+    let mut unlisted = rest.by_rule.iter().filter_map(|unlisted| rules.index_of(&unlisted.rule));
+    let is_listed = !unlisted.any(|i| rules.rule(i).matcher == Matcher::Flow);
     if let Followed::Whole(judged) = &followed
         && is_listed
     {
@@ -139,7 +135,7 @@ fn reading(
 
 /// The fit of a rule to this file, as evaluated so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fit {
+enum RuleFit {
     Unknown,
     /// Language, path and scope fit.
     Applies,
@@ -154,7 +150,7 @@ enum Fit {
 
 /// A match of a rule for secrets. Ranges are bytes of the current block.
 #[derive(Clone, Debug)]
-struct Hit {
+struct SecretHit {
     rule: u16,
     line: Range<usize>,
     line_index: u32,
@@ -167,7 +163,7 @@ struct Hit {
 const ENCODED: &str = "it is written in an encoding";
 
 /// An unbroken part of the text, and the results of its analysis so far.
-struct Run<'a> {
+struct TextRun<'a> {
     text: &'a [u8],
     readings: Readings<'a>,
     origins: Origins<'a>,
@@ -175,7 +171,7 @@ struct Run<'a> {
     outlines: Vec<(Languages, Outline)>,
 }
 
-impl Run<'_> {
+impl TextRun<'_> {
     /// Returns the blocks of the run as rules for these languages read it.
     fn outline(&mut self, languages: Languages, of_file: Languages) -> &mut Outline {
         let at = self.outlines.iter().position(|(known, _)| *known == languages).unwrap_or_else(|| {
@@ -187,21 +183,21 @@ impl Run<'_> {
     }
 }
 
-struct Scan<'a> {
+struct FileScan<'a> {
     file: &'a FileChange,
     scope: Scope,
     is_first: bool,
-    role: Option<Role>,
+    role: Option<FileRole>,
     is_bundle: Option<bool>,
     purpose: Option<Purpose>,
     /// Fit by rule. Empty until the first literal is found.
-    fits: Vec<Fit>,
-    block: Block<'a>,
+    fits: Vec<RuleFit>,
+    block: LineBlock<'a>,
     /// Run that contains the block, and the offset of the block in it, computed on first use.
-    run: Option<(Run<'a>, usize)>,
+    run: Option<(TextRun<'a>, usize)>,
     /// Secrets of the block, reported when all of them are known. Of several rules that match one
     /// text, the most knowledgeable one reports it.
-    secrets: Vec<Hit>,
+    secrets: Vec<SecretHit>,
     /// Matches in the block that issuer-specific rules do not report.
     spared: Vec<Spared>,
     /// Memory ranges of the blocks of added lines, computed on first use.
@@ -223,18 +219,18 @@ struct Scan<'a> {
     reporter: Reporter<'a>,
 }
 
-impl Visitor for Scan<'_> {
+impl Visitor for FileScan<'_> {
     fn accepts(&mut self, rule: u16) -> bool {
         if self.fits.is_empty() {
-            self.fits = vec![Fit::Unknown; self.reporter.rules.len()];
+            self.fits = vec![RuleFit::Unknown; self.reporter.rules.len()];
         }
         let known = self.fits[usize::from(rule)];
-        if known != Fit::Unknown {
-            return !matches!(known, Fit::Not | Fit::Wanted);
+        if known != RuleFit::Unknown {
+            return !matches!(known, RuleFit::Not | RuleFit::Wanted);
         }
         let fit = self.fit(rule);
         self.fits[usize::from(rule)] = fit;
-        fit != Fit::Not
+        fit != RuleFit::Not
     }
 
     fn found(&mut self, found: &Match) -> bool {
@@ -260,8 +256,8 @@ impl Visitor for Scan<'_> {
             return false;
         }
         match self.settled(found.rule) {
-            Fit::Spares => self.spare(found),
-            Fit::Looks => {
+            RuleFit::Spares => self.spare(found),
+            RuleFit::Looks => {
                 if self.block_fits(found) {
                     self.report(found.rule, &found.line, found.line_index, &found.secret, None);
                 } else if knows_issuer(rule) {
@@ -275,7 +271,7 @@ impl Visitor for Scan<'_> {
 
     fn spared(&mut self, found: &Match) {
         let knows = knows_issuer(self.reporter.rules.rule(found.rule));
-        if knows && matches!(self.settled(found.rule), Fit::Looks | Fit::Spares) {
+        if knows && matches!(self.settled(found.rule), RuleFit::Looks | RuleFit::Spares) {
             self.spare(found);
         }
     }
@@ -318,11 +314,11 @@ impl Visitor for Scan<'_> {
     }
 }
 
-impl<'a> Scan<'a> {
+impl<'a> FileScan<'a> {
     /// Returns the fit of a rule to this file after checking the conditions on the whole file.
-    fn settled(&mut self, rule: u16) -> Fit {
+    fn settled(&mut self, rule: u16) -> RuleFit {
         let at = usize::from(rule);
-        if self.fits[at] == Fit::Applies {
+        if self.fits[at] == RuleFit::Applies {
             let rules = self.reporter.rules;
             let whole = self.file.text().and_then(|t| t.new.whole());
             let (compiled, rule) = (rules.compiled(rule), rules.rule(rule));
@@ -330,9 +326,9 @@ impl<'a> Scan<'a> {
             // file, needs the whole file.
             let sees = whole.is_some() || !(rule.secret && rule.severity == Severity::Suggestion);
             self.fits[at] = match compiled {
-                Some(c) if c.file_fits(whole) && (sees || rule.file_has.is_empty()) => Fit::Looks,
-                Some(c) if knows_issuer(rule) && c.file_spares(whole) => Fit::Spares,
-                _ => Fit::Not,
+                Some(c) if c.file_fits(whole) && (sees || rule.file_has.is_empty()) => RuleFit::Looks,
+                Some(c) if knows_issuer(rule) && c.file_spares(whole) => RuleFit::Spares,
+                _ => RuleFit::Not,
             };
         }
         self.fits[at]
@@ -408,7 +404,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Makes a block the current one.
-    fn enter(&mut self, block: Block<'a>) {
+    fn enter(&mut self, block: LineBlock<'a>) {
         self.block = block;
         self.secrets.clear();
         let around = self.file.text().and_then(|t| t.new.around(block.text));
@@ -422,14 +418,14 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns the run of the current block.
-    fn run(&mut self) -> &mut (Run<'a>, usize) {
+    fn run(&mut self) -> &mut (TextRun<'a>, usize) {
         let languages = self.reporter.languages();
         let (file, block) = (self.file, self.block);
         let is_whole = file.text().is_some_and(|t| t.new.whole().is_some());
         self.run.get_or_insert_with(|| {
             let (text, offset) = file.text().and_then(|t| t.new.around(block.text)).unwrap_or((block.text, 0));
             let readings = Readings::new(text, languages, is_whole);
-            (Run { text, readings, origins: Origins::new(text, languages), outlines: Vec::new() }, offset)
+            (TextRun { text, readings, origins: Origins::new(text, languages), outlines: Vec::new() }, offset)
         })
     }
 
@@ -447,37 +443,37 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns how a rule fits files like this one.
-    fn fit(&mut self, index: u16) -> Fit {
+    fn fit(&mut self, index: u16) -> RuleFit {
         let rules = self.reporter.rules;
         let rule = rules.rule(index);
         if !rules.is_enabled(index) || (self.scope == Scope::Secrets && !rule.secret) {
-            return Fit::Not;
+            return RuleFit::Not;
         }
         let path = self.file.path().as_bytes();
         if rules.skips_rule_file(index, path) {
-            return Fit::Not;
+            return RuleFit::Not;
         }
         let applies = (rule.languages.is_empty() || rule.languages.overlaps(self.reporter.languages()))
-            && (rule.in_tests || self.role() != Role::Test)
+            && (rule.in_tests || self.role() != FileRole::Test)
             && (rule.in_bundles || !self.is_bundle())
             && !(rules.is_of_catalogue(index) && is_about_quality(rule) && self.is_foreign())
             && (rule.paths.is_empty() || rule.paths.iter().any(|g| glob::matches(g, path)))
             && (!self.in_doubt(index) || report::lowered(rules.severity_of(index)).is_some());
         match rule.not_paths.iter().any(|g| glob::matches(g, path)) {
-            _ if !applies => Fit::Not,
-            false => Fit::Applies,
-            true if knows_issuer(rule) => Fit::Spares,
-            true => Fit::Not,
+            _ if !applies => RuleFit::Not,
+            false => RuleFit::Applies,
+            true if knows_issuer(rule) => RuleFit::Spares,
+            true => RuleFit::Not,
         }
     }
 
-    fn role(&mut self) -> Role {
+    fn role(&mut self) -> FileRole {
         let path = self.file.path().as_bytes();
         *self.role.get_or_insert_with(|| role::of(path))
     }
 
     fn is_test(&mut self) -> bool {
-        self.role() == Role::Test
+        self.role() == FileRole::Test
     }
 
     /// Returns true for code of other projects and for data of tests.
@@ -501,7 +497,7 @@ impl<'a> Scan<'a> {
     fn in_doubt(&self, index: u16) -> bool {
         let rule = self.reporter.rules.rule(index);
         let path = self.file.path().as_bytes();
-        (!rule.in_tests && self.role.unwrap_or_else(|| role::of(path)) == Role::Doubt)
+        (!rule.in_tests && self.role.unwrap_or_else(|| role::of(path)) == FileRole::Doubt)
             || rule.weak_paths.iter().any(|g| glob::matches(g, path))
     }
 
@@ -510,7 +506,7 @@ impl<'a> Scan<'a> {
     fn report(&mut self, rule: u16, line: &Range<usize>, line_index: u32, span: &Range<usize>, detail: Option<&str>) {
         if self.reporter.rules.rule(rule).secret {
             let detail = detail.is_some().then_some(ENCODED);
-            self.secrets.push(Hit { rule, line: line.clone(), line_index, span: span.clone(), detail });
+            self.secrets.push(SecretHit { rule, line: line.clone(), line_index, span: span.clone(), detail });
         } else {
             self.report_now(rule, line, line_index, span, detail);
         }
@@ -522,7 +518,7 @@ impl<'a> Scan<'a> {
         if secrets.is_empty() {
             return;
         }
-        let claims: Vec<Claim> = secrets.iter().map(|hit| self.claim(hit)).collect();
+        let claims: Vec<SecretClaim> = secrets.iter().map(|hit| self.claim(hit)).collect();
         let kept = secret::overlap::kept(&claims, spared);
         for (hit, _) in secrets.iter().zip(kept).filter(|(_, kept)| *kept) {
             self.report_now(hit.rule, &hit.line, hit.line_index, &hit.span, hit.detail);
@@ -530,12 +526,12 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns the properties of a match that decide which of several rules reports a secret.
-    fn claim(&self, hit: &Hit) -> Claim {
+    fn claim(&self, hit: &SecretHit) -> SecretClaim {
         let rules = self.reporter.rules;
         let (rule, columns) = (rules.rule(hit.rule), offsets(&hit.span));
         let severity = report::weigh(rules, hit.rule, self.in_doubt(hit.rule), ValueOrigin::Outside);
         let knowledge = secret::overlap::knowledge(&rule.id);
-        Claim { line: hit.line_index, columns, confidence: rule.confidence, knowledge, severity }
+        SecretClaim { line: hit.line_index, columns, confidence: rule.confidence, knowledge, severity }
     }
 
     fn report_now(
@@ -552,15 +548,14 @@ impl<'a> Scan<'a> {
         });
         let shown = quoted(line, span);
         let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
-        let within = |r: &Range<usize>| (r.start - wide.start, r.end.min(wide.end) - wide.start);
-        let hide = self.reporter.rules.rule(rule).secret.then(|| within(span));
+        let hide = self.reporter.rules.rule(rule).secret.then(|| within(&wide, span));
         let in_doubt = self.in_doubt(rule);
         let is_unknown = self.is_of_unknown_origin(rule, line);
         let sighting = Sighting {
             file: Some(self.file.path()),
             lines: Some(lines),
             quote: &self.block.text[wide.clone()],
-            shown: Some(within(&shown)),
+            shown: Some(within(&wide, &shown)),
             detail,
             hide,
             in_doubt,
@@ -591,7 +586,7 @@ impl<'a> Scan<'a> {
     /// Searches the decoded runs of the block for secrets and planted text.
     fn decoded(&mut self, scratch: &mut Scratch) {
         let (rules, text, path) = (self.reporter.rules, self.block.text, self.file.path().as_bytes());
-        let mut lines = Lines::of(text);
+        let mut lines = LineCursor::of(text);
         let known = Spans::of(self.secrets.iter().map(|hit| hit.span.clone()));
         decode::views(text, |run, plain| {
             let mut inner = Decoded { scan: self, rules: Vec::new() };
@@ -628,7 +623,8 @@ impl<'a> Scan<'a> {
         for (line, index) in lines {
             // The matchers keep every character of the text that they read.
             for part in spans::pieces(text, &line) {
-                for sight in unicode::look(&text[part.clone()], &mut At { scan: self, line: part.clone(), index }) {
+                let mut context = LineInBlock { scan: self, line: part.clone(), index };
+                for sight in unicode::look(&text[part.clone()], &mut context) {
                     let Some(rule) = self.rule_of(sight.matcher) else { continue };
                     let span = part.start + sight.span.start..part.start + sight.span.end;
                     if !(may_be_data && unicode::is_among_bytes(text, &span)) {
@@ -682,10 +678,11 @@ impl<'a> Scan<'a> {
 
     /// Reports text that git would not display.
     fn hidden(&mut self, text: &'a TextChange, hidden: Hidden) {
-        let has_nul = || text.added().any(|b| memchr::memchr(0, b.text).is_some());
         let (matcher, needle) = match hidden {
             Hidden::Nul => (Matcher::HiddenNul, Some(0)),
-            Hidden::Utf16 | Hidden::Attribute if has_nul() => (Matcher::HiddenNul, Some(0)),
+            Hidden::Utf16 | Hidden::Attribute if text.added().any(|b| memchr::memchr(0, b.text).is_some()) => {
+                (Matcher::HiddenNul, Some(0))
+            }
             Hidden::Utf16 => (Matcher::HiddenUtf16, None),
             _ => return,
         };
@@ -706,14 +703,16 @@ impl<'a> Scan<'a> {
 
 /// Collects the matches in decoded text of the rules that search encodings.
 struct Decoded<'s, 'a> {
-    scan: &'s mut Scan<'a>,
+    scan: &'s mut FileScan<'a>,
     rules: Vec<u16>,
 }
 
 impl Visitor for Decoded<'_, '_> {
     fn accepts(&mut self, rule: u16) -> bool {
         let looks = self.scan.reporter.rules.rule(rule);
-        (looks.secret || looks.decoded) && self.scan.accepts(rule) && self.scan.fits[usize::from(rule)] != Fit::Spares
+        (looks.secret || looks.decoded)
+            && self.scan.accepts(rule)
+            && self.scan.fits[usize::from(rule)] != RuleFit::Spares
     }
     fn found(&mut self, found: &Match) -> bool {
         if !self.rules.contains(&found.rule) {
@@ -724,13 +723,13 @@ impl Visitor for Decoded<'_, '_> {
 }
 
 /// A line of the current block, for the Unicode matchers.
-struct At<'s, 'a> {
-    scan: &'s mut Scan<'a>,
+struct LineInBlock<'s, 'a> {
+    scan: &'s mut FileScan<'a>,
     line: Range<usize>,
     index: u32,
 }
 
-impl Surroundings for At<'_, '_> {
+impl LineContext for LineInBlock<'_, '_> {
     fn purpose(&mut self) -> Purpose {
         self.scan.purpose()
     }
@@ -772,8 +771,13 @@ fn offsets(span: &Range<usize>) -> (u32, u32) {
 
 /// Returns the columns of a part of a line, in bytes.
 fn columns(line: &Range<usize>, span: &Range<usize>) -> (u32, u32) {
-    let column = |at: usize| u32::try_from(at - line.start).unwrap_or(u32::MAX);
-    (column(span.start), column(span.end))
+    let [start, end] = [span.start, span.end].map(|at| u32::try_from(at - line.start).unwrap_or(u32::MAX));
+    (start, end)
+}
+
+/// Returns the range of a part of a quote, in bytes of the quote.
+fn within(quote: &Range<usize>, part: &Range<usize>) -> (usize, usize) {
+    (part.start - quote.start, part.end.min(quote.end) - quote.start)
 }
 
 fn address(range: Range<*const u8>) -> Range<usize> {

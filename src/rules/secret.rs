@@ -22,7 +22,7 @@ use super::role;
 
 /// The match of the pattern of a rule for secrets, with its context.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Candidate<'a> {
+pub(crate) struct SecretCandidate<'a> {
     /// The text of the group `secret`, or of the whole match.
     pub(crate) secret: &'a [u8],
     /// The line of the secret, without its line end. Of a long line, the part around the secret.
@@ -35,7 +35,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) path: &'a [u8],
 }
 
-impl<'a> Candidate<'a> {
+impl<'a> SecretCandidate<'a> {
     /// Returns the secret as text. `None`: it is not UTF-8, so it is not a secret, because secrets
     /// are ASCII.
     fn text(&self) -> Option<&'a str> {
@@ -54,10 +54,10 @@ impl<'a> Candidate<'a> {
 }
 
 /// A check by its name.
-type Check = fn(&Candidate<'_>) -> bool;
+type SecretCheck = fn(&SecretCandidate<'_>) -> bool;
 
 /// Every check that a rule may name, except `entropy:N`.
-pub(crate) const CHECKS: &[(&str, Check)] = &[
+pub(crate) const CHECKS: &[(&str, SecretCheck)] = &[
     // A generator made the text, and it was not typed as an example.
     ("random", |c| c.text().is_some_and(shape::is_random)),
     ("not-placeholder", |c| c.text().is_some_and(|s| !words::is_placeholder(s))),
@@ -125,7 +125,7 @@ pub(crate) fn is_for_passwords(check: &str) -> bool {
 /// Runs the check with a name. `None`: there is none.
 ///
 /// `entropy:N` requires at least N bits for each character. N is a decimal number.
-pub(crate) fn check(name: &str, candidate: &Candidate<'_>) -> Option<bool> {
+pub(crate) fn check(name: &str, candidate: &SecretCandidate<'_>) -> Option<bool> {
     if let Some(bits) = name.strip_prefix("entropy:") {
         let bits: f32 = bits.parse().ok()?;
         return Some(shape::entropy(candidate.secret) >= bits);

@@ -21,7 +21,7 @@ const NAME: usize = 256;
 #[derive(Debug)]
 pub(super) struct Outline {
     text: Vec<u8>,
-    lines: Vec<Line>,
+    lines: Vec<OutlineLine>,
     /// YAML: the lines between documents.
     marks: Vec<usize>,
     /// The kept parts of the file, in order: their offsets in the file and in `text`.
@@ -33,7 +33,7 @@ pub(super) struct Outline {
 
 /// A line of the outline: its offset, and the column of its first byte in the file.
 #[derive(Clone, Copy, Debug)]
-struct Line {
+struct OutlineLine {
     start: usize,
     indent: usize,
 }
@@ -41,7 +41,7 @@ struct Line {
 #[derive(Debug)]
 enum Blocks {
     Braces(Vec<Braces>),
-    Yaml(Vec<Node>),
+    Yaml(Vec<IndentedLine>),
 }
 
 /// A pair of braces, in bytes of the outline's text.
@@ -57,7 +57,7 @@ struct Braces {
 
 /// A line of YAML in the tree of indentation.
 #[derive(Clone, Copy, Debug)]
-struct Node {
+struct IndentedLine {
     /// Twice the column, plus one for an item of a list, because its parent may be in the same
     /// column.
     depth: usize,
@@ -71,7 +71,7 @@ struct Node {
 
 /// A block: its lines or braces, and the line that names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Section {
+struct NamedBlock {
     header: Range<usize>,
     body: Range<usize>,
 }
@@ -141,14 +141,14 @@ impl Outline {
         let kept = self.text[at..].trim_ascii_end().len();
         self.text.truncate(at + kept);
         if kept > 0 {
-            self.lines.push(Line { start: at, indent: blanks });
+            self.lines.push(OutlineLine { start: at, indent: blanks });
             self.text.push(b'\n');
         }
     }
 
     /// Returns the tree of lines by indentation. `---` and `...` end a document.
-    fn nodes(&mut self) -> Vec<Node> {
-        let mut nodes: Vec<Node> = Vec::with_capacity(self.lines.len());
+    fn nodes(&mut self) -> Vec<IndentedLine> {
+        let mut nodes: Vec<IndentedLine> = Vec::with_capacity(self.lines.len());
         let mut open: Vec<usize> = Vec::new();
         for (i, line) in self.lines.iter().enumerate() {
             let text = &self.text[line.start..];
@@ -158,7 +158,7 @@ impl Outline {
             while let Some(last) = open.pop_if(|last| is_mark || nodes[*last].depth >= depth) {
                 nodes[last].end = i;
             }
-            nodes.push(Node { depth, parent: open.last().copied(), level: open.len(), end: self.lines.len() });
+            nodes.push(IndentedLine { depth, parent: open.last().copied(), level: open.len(), end: self.lines.len() });
             open.push(i);
         }
         nodes
@@ -197,7 +197,7 @@ impl Outline {
     }
 
     /// Returns the block that a byte of the outline's text belongs to.
-    fn section(&self, at: usize) -> Section {
+    fn section(&self, at: usize) -> NamedBlock {
         match &self.blocks {
             Blocks::Braces(all) => self.braces(all, at),
             Blocks::Yaml(nodes) => self.mapping(nodes, at),
@@ -205,15 +205,15 @@ impl Outline {
     }
 
     /// Returns the innermost braces around a byte, or the whole text.
-    fn braces(&self, all: &[Braces], at: usize) -> Section {
+    fn braces(&self, all: &[Braces], at: usize) -> NamedBlock {
         let mut next = all.partition_point(|b| b.open <= at).checked_sub(1);
         while let Some(i) = next {
             if at < all[i].close {
-                return Section { header: self.name_of(all, i), body: all[i].open..all[i].close };
+                return NamedBlock { header: self.name_of(all, i), body: all[i].open..all[i].close };
             }
             next = all[i].parent;
         }
-        Section { header: 0..0, body: 0..self.text.len() }
+        NamedBlock { header: 0..0, body: 0..self.text.len() }
     }
 
     fn line_of(&self, at: usize) -> usize {
@@ -221,12 +221,12 @@ impl Outline {
     }
 
     /// Returns the mapping of YAML that a line belongs to, or the item of a list, and the line that names it.
-    fn mapping(&self, nodes: &[Node], at: usize) -> Section {
+    fn mapping(&self, nodes: &[IndentedLine], at: usize) -> NamedBlock {
         let mut line = self.line_of(at);
         while let Some(node) = nodes.get(line).filter(|node| node.level > DEPTH) {
             line = node.parent.unwrap_or_default();
         }
-        let Some(node) = nodes.get(line) else { return Section { header: 0..0, body: 0..self.text.len() } };
+        let Some(node) = nodes.get(line) else { return NamedBlock { header: 0..0, body: 0..self.text.len() } };
         let is_item = node.depth % 2 == 1;
         let item = if is_item { Some(line) } else { node.parent.filter(|p| nodes[*p].depth % 2 == 1) };
         // The first key of an item is on the line of its dash.
@@ -237,13 +237,13 @@ impl Outline {
             (None, None) => (None, self.document(line)),
         };
         let header = parent.map_or(0..0, |p| self.text_of(&(p..p + 1)));
-        Section { header, body: self.text_of(&lines) }
+        NamedBlock { header, body: self.text_of(&lines) }
     }
 
     /// Returns the line after the mapping that a line names. The first key of an item names only
     /// lines that are deeper than the keys of the item.
-    fn end_of(&self, nodes: &[Node], parent: usize) -> usize {
-        let Node { depth, end, .. } = nodes[parent];
+    fn end_of(&self, nodes: &[IndentedLine], parent: usize) -> usize {
+        let IndentedLine { depth, end, .. } = nodes[parent];
         let keys = if depth % 2 == 1 { self.content(parent) } else { 0 };
         (parent + 1..end).find(|line| self.lines[*line].indent <= keys && keys > 0).unwrap_or(end)
     }
@@ -261,8 +261,12 @@ impl Outline {
     }
 
     fn text_of(&self, lines: &Range<usize>) -> Range<usize> {
-        let start = |line: usize| self.lines.get(line).map_or(self.text.len(), |l| l.start);
-        start(lines.start)..start(lines.end)
+        self.start_of_line(lines.start)..self.start_of_line(lines.end)
+    }
+
+    /// Returns the offset of a line, or the end of the text after the last one.
+    fn start_of_line(&self, line: usize) -> usize {
+        self.lines.get(line).map_or(self.text.len(), |l| l.start)
     }
 }
 
@@ -317,8 +321,8 @@ impl Stack {
     /// Returns the text that names a pair which opens after `text`. Items of a list have the name
     /// of the list.
     fn name(&self, text: &[u8]) -> Range<usize> {
-        let is_opener = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'[' | b'(');
-        let mut end = text.len() - text.iter().rev().take_while(|b| is_opener(b)).count();
+        let openers = text.iter().rev().take_while(|b| b.is_ascii_whitespace() || matches!(b, b'[' | b'('));
+        let mut end = text.len() - openers.count();
         if let Some(before) = text[..end].strip_suffix(b",") {
             let before = before.trim_ascii_end();
             let sibling = self.closed.map(|i| &self.all[i]).filter(|b| b.close == before.len());
@@ -328,8 +332,8 @@ impl Stack {
             end = before.len();
         }
         let from = end.saturating_sub(NAME);
-        let is_end = |b: &u8| matches!(b, b'\n' | b';' | b'{' | b'}');
-        let start = text[from..end].iter().rposition(is_end).map_or(from, |i| from + i + 1);
+        let before = text[from..end].iter().rposition(|b| matches!(b, b'\n' | b';' | b'{' | b'}'));
+        let start = before.map_or(from, |i| from + i + 1);
         let blanks = text[start..end].iter().take_while(|b| b.is_ascii_whitespace()).count();
         start + blanks..end.max(start + blanks)
     }

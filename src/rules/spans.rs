@@ -11,26 +11,30 @@ const SHARED: usize = 256;
 /// line is one piece.
 pub(super) fn pieces(text: &[u8], line: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
     let end_of_line = line.end;
-    let boundary = move |at: usize| (at..at + 4).find(|i| text.get(*i).is_none_or(|b| b & 0xc0 != 0x80)).unwrap_or(at);
     let mut next = Some(line.start);
     std::iter::from_fn(move || {
         let start = next?;
-        let end = boundary(start + PIECE).min(end_of_line);
-        next = (end < end_of_line).then(|| boundary(end - SHARED));
+        let end = next_boundary(text, start + PIECE).min(end_of_line);
+        next = (end < end_of_line).then(|| next_boundary(text, end - SHARED));
         Some(start..end)
     })
 }
 
+/// Returns the start of the first character from an offset.
+fn next_boundary(text: &[u8], at: usize) -> usize {
+    (at..at + 4).find(|i| text.get(*i).is_none_or(|b| b & 0xc0 != 0x80)).unwrap_or(at)
+}
+
 /// The lines of a text, for ranges that mostly ascend.
 #[derive(Debug)]
-pub(super) struct Lines<'t> {
+pub(super) struct LineCursor<'t> {
     text: &'t [u8],
     /// The line of the last range without its line end, and the number of lines before it.
     line: Range<usize>,
     index: u32,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> LineCursor<'t> {
     pub(super) fn of(text: &'t [u8]) -> Self {
         Self { text, line: 0..memchr::memchr(b'\n', text).unwrap_or(text.len()), index: 0 }
     }
@@ -87,14 +91,14 @@ mod tests {
     #[test]
     fn lines_are_found_in_any_order() {
         let text = b"ab\n\ncdef\nx";
-        let expected = |at: usize| {
+        fn expected(text: &[u8], at: usize) -> (Range<usize>, u32) {
             let start = memchr::memrchr(b'\n', &text[..at]).map_or(0, |n| n + 1);
             let end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |n| at + n);
             (start..end, text[..at].iter().filter(|b| **b == b'\n').count() as u32)
-        };
-        let mut lines = Lines::of(text);
+        }
+        let mut lines = LineCursor::of(text);
         for at in [0, 1, 4, 6, 7, 9, 5, 0, 9] {
-            assert_eq!(lines.around(&(at..at + 1)), expected(at), "{at}");
+            assert_eq!(lines.around(&(at..at + 1)), expected(text, at), "{at}");
         }
     }
 

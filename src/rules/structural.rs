@@ -81,7 +81,7 @@ impl fmt::Debug for StructuralRule {
 }
 
 /// A text with its syntax tree.
-pub(super) struct Parsed {
+pub(super) struct ParsedText {
     tree: AstGrep<StrDoc<TreeLanguage>>,
     /// True if the text is a whole file. A part can start inside of any construct.
     is_whole: bool,
@@ -134,7 +134,7 @@ struct Visited<'t> {
     around: usize,
 }
 
-impl Parsed {
+impl ParsedText {
     /// Parses a text. `None`: it is too large, or a limit ended the parser. `is_whole`: the text is a whole file.
     pub(super) fn new(text: &str, language: TreeLanguage, is_whole: bool) -> Option<Self> {
         Self::of_parts(text, &[], language, is_whole)
@@ -208,8 +208,10 @@ impl Parsed {
 
 /// Returns true if the YAML of a rule names a kind of nodes.
 fn rule_names(yaml: &str, kind: &str) -> bool {
-    let is_end = |rest: &str| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
-    yaml.match_indices("kind: ").any(|(at, key)| yaml[at + key.len()..].strip_prefix(kind).is_some_and(is_end))
+    yaml.match_indices("kind: ").any(|(at, key)| {
+        let rest = yaml[at + key.len()..].strip_prefix(kind);
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_'))
+    })
 }
 
 /// Returns true if a range touches one of several ranges, which are in order.
@@ -270,7 +272,7 @@ impl StructuralRule {
         if self.is_deep { shallow + at.node.descendant_count() + at.around } else { shallow }
     }
 
-    fn matched(&self, parsed: &Parsed, node: &Matched<'_>) -> StructuralMatch {
+    fn matched(&self, parsed: &ParsedText, node: &Matched<'_>) -> StructuralMatch {
         let range = node.range();
         let text = parsed.tree.source().get(range.clone()).unwrap_or_default();
         let start = range.start + (text.len() - text.trim_start().len());
@@ -293,8 +295,9 @@ static CATALOGUE: [OnceLock<ByLanguage>; catalog::RULES.len()] = [const { OnceLo
 /// Returns a rule of the catalogue for a language. `None`: it is not a structural rule, or does not name the language.
 pub(super) fn of_catalogue(index: u16, language: TreeLanguage) -> Option<&'static StructuralRule> {
     let rule = catalog::RULES.get(usize::from(index)).filter(|rule| !rule.tree.is_empty())?;
-    let languages = || TreeLanguage::of_rule(&rule.tree_languages).map(|of| (of, OnceLock::new())).collect();
-    let known = CATALOGUE.get(usize::from(index))?.get_or_init(languages);
+    let known = CATALOGUE
+        .get(usize::from(index))?
+        .get_or_init(|| TreeLanguage::of_rule(&rule.tree_languages).map(|of| (of, OnceLock::new())).collect());
     let (_, compiled) = known.iter().find(|(of, _)| *of == language)?;
     // A test compiles every rule for each of its languages.
     compiled.get_or_init(|| StructuralRule::of_catalogue(rule, language).ok()).as_ref()

@@ -7,7 +7,7 @@ use super::catalog::{Matcher, RULES};
 use super::language::Languages;
 use super::lexer::Readings;
 use super::{Remark, RuleSet};
-use crate::diff::{self, Block, FileChange, LineNo, RepoPath, TextChange};
+use crate::diff::{self, FileChange, LineBlock, LineNo, RepoPath, TextChange};
 use crate::finding::{Category, Finding, LineSpan, Suppression};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -34,6 +34,11 @@ struct Directive {
 impl Directive {
     fn ids(&self) -> impl Iterator<Item = &str> {
         self.written_ids.split(',').map(str::trim).filter(|id| !id.is_empty())
+    }
+
+    /// Returns the IDs as a list for a message.
+    fn listed_ids(&self) -> String {
+        self.ids().collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -112,8 +117,8 @@ impl Index {
                     Some(known) => known,
                     None => by_rule.entry(id.to_owned()).or_default(),
                 };
-                let is_same = |k: &usize| all[*k].line == d.line && all[*k].added == d.added;
-                if !known.last().is_some_and(is_same) {
+                let last = known.last().map(|k: &usize| &all[*k]);
+                if !last.is_some_and(|last| last.line == d.line && last.added == d.added) {
                     known.push(i);
                 }
             }
@@ -193,10 +198,9 @@ impl KeptLines {
 
     /// Returns true if a comment also reaches these lines on the old side.
     fn covers(&self, comment: LineNo, lines: LineSpan) -> bool {
-        let old_line = |n: u32| LineNo::new(n).and_then(|n| self.old_line(n));
-        let (first, last) = (lines.first.get(), lines.last.get());
-        let all_kept = (first..=last).all(|n| old_line(n).is_some());
-        match (self.old_line(comment), old_line(first), old_line(last)) {
+        let mut numbers = lines.first.get()..=lines.last.get();
+        let all_kept = numbers.all(|n| LineNo::new(n).and_then(|n| self.old_line(n)).is_some());
+        match (self.old_line(comment), self.old_line(lines.first), self.old_line(lines.last)) {
             (Some(at), Some(first), Some(last)) => all_kept && reaches(at, first, last),
             _ => false,
         }
@@ -223,8 +227,7 @@ fn fold(text: &[u8]) -> Vec<u8> {
                 blank = true;
                 continue;
             }
-            let joins = |b: &u8| JOINED.contains(b);
-            if blank && !joins(b) && out[start..].last().is_some_and(|l| !joins(l)) {
+            if blank && !JOINED.contains(b) && out[start..].last().is_some_and(|l| !JOINED.contains(l)) {
                 out.push(b' ');
             }
             blank = false;
@@ -255,8 +258,8 @@ pub(super) fn passed_by(file: &FileChange, findings: &[Finding], out: &mut Vec<R
     let mut out = Remarks::new(out);
     for f in standing {
         let Some(lines) = f.lines() else { continue };
-        let of_base = |d: &&Directive| kept.old_line(d.line).is_some();
-        let Some(d) = all.about(f.rule_id(), lines).find(of_base) else { continue };
+        let mut comments = all.about(f.rule_id(), lines);
+        let Some(d) = comments.find(|d| kept.old_line(d.line).is_some()) else { continue };
         let text = format!(
             "the suppression of {} does not cover line {}, which is new or changed since the base",
             f.rule_id(),
@@ -319,15 +322,15 @@ pub(super) fn remarks(rules: &RuleSet, file: &FileChange, out: &mut Vec<Remark>)
                 format!("a suppression names the unknown rule {id:?}{near}")
             });
         }
-        let ids = || d.ids().collect::<Vec<_>>().join(", ");
         if d.reason.is_empty() {
             out.push(d.line, || {
-                let ids = ids();
+                let ids = d.listed_ids();
                 format!("the suppression of {ids} gives no reason, so it does not count: write one behind the bracket")
             });
         } else if !rules.suppressions.honour_added {
             out.push(d.line, || {
-                format!("the suppression of {} is added by the change under review, so it does not count here", ids())
+                let ids = d.listed_ids();
+                format!("the suppression of {ids} is added by the change under review, so it does not count here")
             });
         }
     }
@@ -388,7 +391,7 @@ fn read(text: &TextChange, languages: Languages) -> Vec<Directive> {
 }
 
 /// Returns the numbers of a block's lines.
-fn numbers(block: &Block<'_>) -> Range<u32> {
+fn numbers(block: &LineBlock<'_>) -> Range<u32> {
     let count = newlines(block.text) + u32::from(!block.text.ends_with(b"\n"));
     block.first.get()..block.first.get().saturating_add(count)
 }

@@ -4,17 +4,17 @@ mod export;
 mod file;
 
 pub(super) use export::{of_built_in, to_toml};
-pub(super) use file::{Problem, Written};
+pub(super) use file::{FileProblem, Written};
 
-use super::catalog::{self, Filter, Fix, List, Matcher, Rule};
+use super::catalog::{self, Filter, Matcher, Rule, RuleFix, TextList};
 use super::check;
-use super::format::{self, Fault};
+use super::format::{self, RuleFault};
 use super::language::Languages;
 use super::lexer::Place;
 use super::needs::Needs;
 use super::prefilter::{Prefilter, Tables};
 use super::structural::{self, StructuralRule};
-use super::walk::Compiled;
+use super::walk::RulePatterns;
 use crate::error::Result;
 use crate::finding::{Category, Confidence, Severity};
 use std::borrow::Cow;
@@ -27,7 +27,7 @@ pub(super) struct Team {
     pub(super) rules: Vec<Rule>,
     /// The same rules in the form of their files.
     pub(super) written: Vec<Written>,
-    pub(super) compiled: Vec<OnceLock<Option<Compiled>>>,
+    pub(super) compiled: Vec<OnceLock<Option<RulePatterns>>>,
     /// The structural rules, with their positions among the rules.
     pub(super) structural: Vec<(usize, StructuralRule)>,
     tables: Option<Tables>,
@@ -57,42 +57,41 @@ impl Team {
                     Err(faults) => found_here.extend(faults.iter().map(|f| one.problem(f))),
                 }
             }
-            found_here.sort_by_key(Problem::line);
+            found_here.sort_by_key(FileProblem::line);
             problems.extend(found_here);
         }
         if !problems.is_empty() {
-            return Err(Problem::error(&problems));
+            return Err(FileProblem::error(&problems));
         }
         team.index();
         Ok(team)
     }
 
     /// Returns the engine's rule for a written one, or all its errors.
-    fn check(&self, written: &Written, is_structural: bool) -> std::result::Result<Rule, Vec<Fault>> {
+    fn check(&self, written: &Written, is_structural: bool) -> std::result::Result<Rule, Vec<RuleFault>> {
         let rule = &written.rule;
         let mut faults = rule.faults();
         if !is_structural {
             let keys = [("matcher", rule.matcher.is_some()), ("tree", !rule.tree.is_empty())];
             let set = keys.into_iter().filter(|(_, is_set)| *is_set);
-            faults.extend(set.map(|(key, _)| Fault::new(key, "is for built-in rules only")));
+            faults.extend(set.map(|(key, _)| RuleFault::new(key, "is for built-in rules only")));
         }
         if catalog::RULES.iter().any(|r| r.id == rule.id) {
-            faults.push(Fault::new("id", "is the id of a built-in rule"));
+            faults.push(RuleFault::new("id", "is the id of a built-in rule"));
         }
         if let Some(other) = self.written.iter().find(|w| w.rule.id == rule.id) {
-            faults.push(Fault::new("id", format!("is already used at {}:{}", other.file, other.line)));
+            faults.push(RuleFault::new("id", format!("is already used at {}:{}", other.file, other.line)));
         }
         if self.rules.len() == RULES_MAX {
-            faults.push(Fault::new("id", format!("exceeds the limit of {RULES_MAX} rules")));
+            faults.push(RuleFault::new("id", format!("exceeds the limit of {RULES_MAX} rules")));
         }
         // An invalid entropy is already among the errors.
-        let is_unknown = |c: &&String| !check::is_for_patterns(c) && !c.starts_with("entropy:") && !c.is_empty();
-        faults.extend(
-            rule.checks.iter().filter(is_unknown).map(|c| Fault::new("checks", format!("unknown check {c:?}"))),
-        );
+        let checks = rule.checks.iter();
+        let unknown = checks.filter(|c| !check::is_for_patterns(c) && !c.starts_with("entropy:") && !c.is_empty());
+        faults.extend(unknown.map(|c| RuleFault::new("checks", format!("unknown check {c:?}"))));
         let patterns = if is_structural { Vec::new() } else { patterns(rule).to_vec() };
         let too_long = patterns.iter().filter(|(_, list)| list.iter().any(|p| p.len() > PATTERN_MAX));
-        faults.extend(too_long.map(|(key, _)| Fault::new(key, format!("is longer than {PATTERN_MAX} bytes"))));
+        faults.extend(too_long.map(|(key, _)| RuleFault::new(key, format!("is longer than {PATTERN_MAX} bytes"))));
         if !faults.is_empty() {
             return Err(faults);
         }
@@ -100,7 +99,7 @@ impl Team {
         if is_structural {
             return Ok(Rule { matcher: Matcher::Structural, ..rule });
         }
-        Compiled::check(&rule).map_err(|(key, e)| vec![Fault::new(key, brief(&e))])?;
+        RulePatterns::check(&rule).map_err(|(key, e)| vec![RuleFault::new(key, brief(&e))])?;
         Ok(rule)
     }
 
@@ -155,7 +154,7 @@ fn patterns(rule: &format::Rule) -> [(&'static str, &[String]); 8] {
 }
 
 /// Parses a rule file, by its name: TOML, or YAML with structural rules.
-fn parse(name: &str, content: &str) -> (Vec<(Written, Option<StructuralRule>)>, Vec<Problem>) {
+fn parse(name: &str, content: &str) -> (Vec<(Written, Option<StructuralRule>)>, Vec<FileProblem>) {
     if structural::is_structural(name) {
         let (rules, problems) = structural::parse(name, content);
         return (rules.into_iter().map(|(written, rule)| (written, Some(rule))).collect(), problems);
@@ -173,7 +172,7 @@ pub(super) fn read(name: &str, content: &str) -> Result<Vec<format::Rule>> {
     let (written, problems) = parse(name, content);
     match problems.is_empty() {
         true => Ok(written.into_iter().map(|(w, _)| w.rule).collect()),
-        false => Err(Problem::error(&problems)),
+        false => Err(FileProblem::error(&problems)),
     }
 }
 
@@ -186,47 +185,53 @@ fn brief(e: &regex::Error) -> String {
 
 /// Returns the engine's form of a written rule that has no errors.
 pub(super) fn convert(r: &format::Rule) -> Rule {
-    let text = |s: &String| Cow::Owned(s.clone());
-    let list = |l: &[String]| -> List { Cow::Owned(l.iter().map(text).collect()) };
     Rule {
-        id: text(&r.id),
-        title: text(&r.title),
+        id: owned(&r.id),
+        title: owned(&r.title),
         category: Category::parse(&r.category).unwrap_or(Category::BestPractice),
         severity: Severity::parse(&r.severity).unwrap_or(Severity::Major),
         confidence: Confidence::parse(&r.confidence).unwrap_or(Confidence::Medium),
         languages: r.languages.iter().filter_map(|l| Languages::named(l)).fold(Languages::NONE, Languages::with),
-        paths: list(&r.paths),
-        not_paths: list(&r.not_paths),
-        weak_paths: list(&r.weak_paths),
+        paths: owned_list(&r.paths),
+        not_paths: owned_list(&r.not_paths),
+        weak_paths: owned_list(&r.weak_paths),
         in_tests: r.in_tests,
         in_bundles: r.in_bundles,
         place: Place::parse(&r.place).unwrap_or(Place::Any),
         matcher: Matcher::Pattern,
-        tree: text(&r.tree),
-        tree_languages: if r.tree.is_empty() { List::default() } else { list(&r.languages) },
+        tree: owned(&r.tree),
+        tree_languages: if r.tree.is_empty() { TextList::default() } else { owned_list(&r.languages) },
         is_audit: r.profile == format::AUDIT_PROFILE,
         audit_severity: r.audit_severity.as_deref().and_then(Severity::parse),
-        pattern: text(&r.pattern),
+        pattern: owned(&r.pattern),
         needs: Needs::NONE,
-        not_pattern: list(&r.not_pattern),
-        harmless: list(&r.harmless),
-        guarded_by: list(&r.guarded_by),
-        file_has: list(&r.file_has),
-        file_lacks: list(&r.file_lacks),
-        near_has: list(&r.near_has),
-        near_lacks: list(&r.near_lacks),
-        checks: list(&r.checks),
+        not_pattern: owned_list(&r.not_pattern),
+        harmless: owned_list(&r.harmless),
+        guarded_by: owned_list(&r.guarded_by),
+        file_has: owned_list(&r.file_has),
+        file_lacks: owned_list(&r.file_lacks),
+        near_has: owned_list(&r.near_has),
+        near_lacks: owned_list(&r.near_lacks),
+        checks: owned_list(&r.checks),
         secret: r.secret,
         decoded: r.decoded,
         judges_origin: r.judges_origin,
-        line_has: list(&r.line_has),
-        message: text(&r.message),
-        why: r.why.as_ref().map(text),
-        suggestion: r.suggestion.as_ref().map(text),
-        fixes: r.fixes.iter().map(|f| Fix { find: text(&f.find), replace: text(&f.replace) }).collect(),
+        line_has: owned_list(&r.line_has),
+        message: owned(&r.message),
+        why: r.why.as_deref().map(owned),
+        suggestion: r.suggestion.as_deref().map(owned),
+        fixes: r.fixes.iter().map(|f| RuleFix { find: owned(&f.find), replace: owned(&f.replace) }).collect(),
         cwe: r.cwe,
-        references: list(&r.references),
-        bad: r.bad.as_ref().map(text),
-        good: r.good.as_ref().map(text),
+        references: owned_list(&r.references),
+        bad: r.bad.as_deref().map(owned),
+        good: r.good.as_deref().map(owned),
     }
+}
+
+fn owned(text: &str) -> Cow<'static, str> {
+    Cow::Owned(text.to_owned())
+}
+
+fn owned_list(texts: &[String]) -> TextList {
+    Cow::Owned(texts.iter().map(|text| owned(text)).collect())
 }

@@ -14,7 +14,7 @@ use unicode_script::{Script, UnicodeScript as _};
 
 /// A match of a matcher in a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sight {
+pub(super) struct UnicodeMatch {
     pub(super) matcher: Matcher,
     /// Bytes of the line.
     pub(super) span: Range<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Sight {
 const TEST_RUN: usize = 4;
 
 /// The context of a line.
-pub(super) trait Surroundings {
+pub(super) trait LineContext {
     /// Returns the purpose of the file's text.
     fn purpose(&mut self) -> Purpose;
     /// Returns true if the file contains tests. Tests of a Unicode library have many single unusual
@@ -80,8 +80,8 @@ fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
             0xd8 if text.get(at + 1) == Some(&0x9c) => true,
             // Greek, Cyrillic and Armenian letters adjacent to an ASCII one.
             0xcd..=0xd6 => {
-                let word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
-                word(at.checked_sub(1).and_then(|i| text.get(i))) || word(text.get(at + 2))
+                at.checked_sub(1).and_then(|i| text.get(i)).is_some_and(is_word_byte)
+                    || text.get(at + 2).is_some_and(is_word_byte)
             }
             _ => false,
         };
@@ -102,6 +102,11 @@ fn next_suspect(text: &[u8], from: usize) -> Option<usize> {
             return None;
         }
     }
+}
+
+/// Returns true for an ASCII byte of a name.
+fn is_word_byte(b: &u8) -> bool {
+    b.is_ascii_alphanumeric() || *b == b'_'
 }
 
 fn first_non_ascii(text: &[u8]) -> Option<usize> {
@@ -125,17 +130,25 @@ pub(super) fn is_among_bytes(text: &[u8], span: &Range<usize>) -> bool {
     let mut start = span.start.saturating_sub(SIDE);
     let mut end = (span.end + SIDE).min(text.len());
     // The window starts and ends at character boundaries.
-    let inside = |at: usize| text.get(at).is_some_and(|b| b & 0xc0 == 0x80);
-    start += (0..3).take_while(|i| start > 0 && start + i < span.start && inside(start + i)).count();
-    end -= (0..3).take_while(|i| end < text.len() && end - i > span.end && inside(end - i)).count();
-    let noise = |part: &[u8]| part.utf8_chunks().map(|c| c.invalid().len()).sum::<usize>();
+    start += (0..3).take_while(|i| start > 0 && start + i < span.start && is_inside_character(text, start + i)).count();
+    end -= (0..3).take_while(|i| end < text.len() && end - i > span.end && is_inside_character(text, end - i)).count();
     let (before, after) = (&text[start..span.start], &text[span.end..end]);
-    let noise = noise(before) + noise(after);
+    let noise = invalid_bytes(before) + invalid_bytes(after);
     noise > 0 && noise * SHARE >= before.len() + after.len()
 }
 
+/// Returns true if the byte at an offset continues a UTF-8 sequence.
+fn is_inside_character(text: &[u8], at: usize) -> bool {
+    text.get(at).is_some_and(|b| b & 0xc0 == 0x80)
+}
+
+/// Returns the number of bytes that are not UTF-8.
+fn invalid_bytes(part: &[u8]) -> usize {
+    part.utf8_chunks().map(|c| c.invalid().len()).sum()
+}
+
 /// Checks one line with every matcher.
-pub(super) fn look(line: &[u8], around: &mut impl Surroundings) -> Vec<Sight> {
+pub(super) fn look(line: &[u8], around: &mut impl LineContext) -> Vec<UnicodeMatch> {
     let chars: Vec<(usize, char)> = chars(line).collect();
     [
         bidi(&chars, around),
@@ -159,7 +172,7 @@ fn chars(line: &[u8]) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-fn sight(matcher: Matcher, chars: &[(usize, char)], what: &str) -> Option<Sight> {
+fn sight(matcher: Matcher, chars: &[(usize, char)], what: &str) -> Option<UnicodeMatch> {
     const SHOWN: usize = 8;
     let (first, last) = (chars.first()?, chars.last()?);
     let mut detail: Vec<String> = chars.iter().take(SHOWN).map(|(_, c)| visible(*c)).collect();
@@ -167,7 +180,7 @@ fn sight(matcher: Matcher, chars: &[(usize, char)], what: &str) -> Option<Sight>
         detail.push(format!("… ({} in all)", chars.len()));
     }
     let detail = format!("{}{what}", detail.join(" "));
-    Some(Sight { matcher, span: first.0..last.0 + last.1.len_utf8(), detail })
+    Some(UnicodeMatch { matcher, span: first.0..last.0 + last.1.len_utf8(), detail })
 }
 
 /// Returns a character in visible form.
@@ -187,23 +200,25 @@ fn closes(c: char) -> bool {
     matches!(c, '\u{202c}' | '\u{2069}')
 }
 
+fn is_bidi_control(c: char) -> bool {
+    opens_embedding(c) || opens_isolate(c) || closes(c)
+}
+
 /// Finds controls that reorder displayed text.
 ///
 /// In program text and in data each of them counts, also in strings and comments. In prose and
 /// translations only an override counts, because right-to-left languages need the others. Tests of
 /// formatted messages contain the isolates that a formatter puts around a value; those count only
 /// where they can reorder text.
-fn bidi(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
-    let controls = |c: char| opens_embedding(c) || opens_isolate(c) || closes(c);
-    let first = chars.iter().find(|(_, c)| controls(*c))?.0;
+fn bidi(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<UnicodeMatch> {
+    let first = chars.iter().find(|(_, c)| is_bidi_control(*c))?.0;
     let purpose = around.purpose();
     let lenient = !purpose.is_strict() || (purpose == Purpose::Messages && around.place(first) == Place::String);
-    let overrides = || chars.iter().any(|(_, c)| matches!(c, '\u{202d}' | '\u{202e}'));
     let is_guilty = match lenient || around.is_test_data() {
-        true => overrides() && !around.is_test(),
+        true => chars.iter().any(|(_, c)| matches!(c, '\u{202d}' | '\u{202e}')) && !around.is_test(),
         false => !around.is_test() || reorders(chars),
     };
-    let seen: Vec<(usize, char)> = chars.iter().copied().filter(|(_, c)| controls(*c)).collect();
+    let seen: Vec<(usize, char)> = chars.iter().copied().filter(|(_, c)| is_bidi_control(*c)).collect();
     is_guilty.then(|| sight(Matcher::UnicodeBidi, &seen, ""))?
 }
 
@@ -211,12 +226,12 @@ fn bidi(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight
 /// characters, which do not change the order (UAX #9, rules X5c and P2).
 fn reorders(chars: &[(usize, char)]) -> bool {
     let mut open = false;
-    let is_plain = |c: char, open: &mut bool| match c {
-        '\u{2068}' => !std::mem::replace(open, true),
-        '\u{2069}' => std::mem::replace(open, false),
-        c => !(opens_embedding(c) || opens_isolate(c) || closes(c) || is_right_to_left(c)),
-    };
-    !chars.iter().all(|(_, c)| is_plain(*c, &mut open)) || open
+    let is_plain = chars.iter().all(|(_, c)| match *c {
+        '\u{2068}' => !std::mem::replace(&mut open, true),
+        '\u{2069}' => std::mem::replace(&mut open, false),
+        c => !is_bidi_control(c) && !is_right_to_left(c),
+    });
+    !is_plain || open
 }
 
 /// Returns true for the letters of Hebrew, Arabic, Syriac, Thaana, N'Ko, their presentation forms, and right-to-left
@@ -233,9 +248,12 @@ fn is_right_to_left(c: char) -> bool {
     )
 }
 
+fn is_tag(c: char) -> bool {
+    matches!(c, '\u{e0000}'..='\u{e007f}')
+}
+
 /// Finds tag characters outside the flags of emoji (a black flag, tags, the cancel tag).
-fn tags(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
-    let is_tag = |c: char| matches!(c, '\u{e0000}'..='\u{e007f}');
+fn tags(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<UnicodeMatch> {
     let mut i = 0;
     while i < chars.len() {
         if !is_tag(chars[i].1) {
@@ -260,25 +278,32 @@ fn tags(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight
     None
 }
 
+/// Returns true for a variation selector of the basic plane.
+fn is_basic_selector(c: char) -> bool {
+    matches!(c, '\u{fe00}'..='\u{fe0f}')
+}
+
+/// Returns true for a variation selector of any plane.
+fn is_selector(c: char) -> bool {
+    is_basic_selector(c) || matches!(c, '\u{e0100}'..='\u{e01ef}')
+}
+
 /// Finds variation selectors that select no variant: several in a row, or a supplementary one that
 /// does not follow an ideograph.
-fn variation(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
-    let basic = |c: char| matches!(c, '\u{fe00}'..='\u{fe0f}');
-    let supplement = |c: char| matches!(c, '\u{e0100}'..='\u{e01ef}');
-    let selects = |c: char| basic(c) || supplement(c);
+fn variation(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<UnicodeMatch> {
     let mut i = 0;
     while i < chars.len() {
-        if !selects(chars[i].1) {
+        if !is_selector(chars[i].1) {
             i += 1;
             continue;
         }
-        let run = chars[i..].iter().take_while(|(_, c)| selects(*c)).count();
+        let run = chars[i..].iter().take_while(|(_, c)| is_selector(*c)).count();
         let selectors = &chars[i..i + run];
         let base = i.checked_sub(1).map(|b| chars[b].1);
         // An editor that doubles the emoji selector does no harm.
         let doubled = run <= 3 && selectors.iter().all(|(_, c)| *c == '\u{fe0f}');
         let ideograph = base.is_some_and(|b| b.script() == Script::Han);
-        let legitimate = doubled || (run == 1 && (basic(selectors[0].1) || ideograph));
+        let legitimate = doubled || (run == 1 && (is_basic_selector(selectors[0].1) || ideograph));
         if !legitimate && (run >= TEST_RUN || !around.is_test()) {
             return sight(Matcher::UnicodeVariation, selectors, "");
         }
@@ -296,6 +321,11 @@ fn is_filler(c: char) -> bool {
     matches!(c, '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}')
 }
 
+/// Returns true for a neighbour of a filler that shows that the filler is not part of a Korean syllable.
+fn isolates_filler((_, c): &(usize, char)) -> bool {
+    c.is_ascii() || is_filler(*c)
+}
+
 /// Returns true for characters that are invisible and split a name as those of [`is_zero_width`]
 /// do, but that are more common in text.
 fn is_unseen(c: char) -> bool {
@@ -305,7 +335,7 @@ fn is_unseen(c: char) -> bool {
 
 /// Finds zero-width characters in numbers that no script needs, inside of or adjacent to a name, or
 /// as a separate name.
-fn zero_width(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
+fn zero_width(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<UnicodeMatch> {
     let mut i = 0;
     if around.is_first() && chars.first().is_some_and(|(at, c)| *at == 0 && *c == '\u{feff}') {
         i = 1;
@@ -314,8 +344,8 @@ fn zero_width(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option
     while i < chars.len() {
         let (at, c) = chars[i];
         if is_filler(c) {
-            let neighbour = |c: Option<&(usize, char)>| c.is_some_and(|(_, c)| c.is_ascii() || is_filler(*c));
-            let alone = neighbour(i.checked_sub(1).and_then(|b| chars.get(b))) && neighbour(chars.get(i + 1));
+            let alone = i.checked_sub(1).and_then(|b| chars.get(b)).is_some_and(isolates_filler)
+                && chars.get(i + 1).is_some_and(isolates_filler);
             if strict && alone && around.place(at) == Place::Code {
                 return sight(Matcher::UnicodeZeroWidth, &chars[i..=i], ", a letter without a shape");
             }
@@ -343,23 +373,21 @@ fn zero_width(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option
 
 /// Returns true if invisible characters are part of a name: between two of its letters, between it
 /// and the quote of a string, or between it and a punctuation character of code.
-fn splits_a_name(chars: &[(usize, char)], run: Range<usize>, around: &mut impl Surroundings) -> bool {
+fn splits_a_name(chars: &[(usize, char)], run: Range<usize>, around: &mut impl LineContext) -> bool {
     let joiners = &chars[run.clone()];
     let (left, right) = (&chars[..run.start], &chars[run.end..]);
-    let is_word = |c: Option<&(usize, char)>| c.is_some_and(|(_, c)| c.is_ascii_alphanumeric() || *c == '_');
-    let is_quote = |c: Option<&(usize, char)>| matches!(c, Some((_, '"' | '\'' | '`')));
-    let is_sign = |c: Option<&(usize, char)>| c.is_some_and(|(_, c)| "=([]{}+*&|%;".contains(*c));
-    let (word_before, word_after) = (is_word(left.last()), is_word(right.first()));
+    let word_before = left.last().is_some_and(|(_, c)| is_ascii_word(*c));
+    let word_after = right.first().is_some_and(|(_, c)| is_ascii_word(*c));
     // A digit with a selector starts a keycap. Characters that are common in text count only if
     // they split a word.
-    let selects = joiners.iter().any(|(_, c)| matches!(c, '\u{fe00}'..='\u{fe0f}'));
+    let selects = joiners.iter().any(|(_, c)| is_basic_selector(*c));
     let letter_before = left.last().is_some_and(|(_, c)| c.is_ascii_alphabetic());
     let inside = word_before && word_after && (letter_before || !selects);
     let only_zero_width = joiners.iter().all(|(_, c)| is_zero_width(*c));
-    let at_quote = (word_before && is_quote(right.first())) || (is_quote(left.last()) && word_after);
-    let blank = |c: &&(usize, char)| c.1 == ' ';
-    let beside = (word_before && is_sign(right.iter().find(|c| !blank(c))))
-        || (word_after && is_sign(left.iter().rev().find(|c| !blank(c))));
+    let at_quote = (word_before && right.first().is_some_and(|(_, c)| ends_text(*c)))
+        || (left.last().is_some_and(|(_, c)| ends_text(*c)) && word_after);
+    let beside = (word_before && right.iter().find(|(_, c)| *c != ' ').is_some_and(|(_, c)| is_code_sign(*c)))
+        || (word_after && left.iter().rev().find(|(_, c)| *c != ' ').is_some_and(|(_, c)| is_code_sign(*c)));
     if !(inside || (only_zero_width && (at_quote || beside))) {
         return false;
     }
@@ -371,16 +399,25 @@ fn splits_a_name(chars: &[(usize, char)], run: Range<usize>, around: &mut impl S
     }
 }
 
+/// Returns true for an ASCII character of a name.
+fn is_ascii_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
+/// Returns true for a character that is common beside names in code and rare beside words of prose.
+fn is_code_sign(c: char) -> bool {
+    "=([]{}+*&|%;".contains(c)
+}
+
 /// Finds names that mix ASCII letters with similar letters of another script.
 ///
 /// In strings and data, such a name near words of that script is a typing error of an author who
 /// writes the language.
-fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sight> {
+fn mixed(chars: &[(usize, char)], around: &mut impl LineContext) -> Option<UnicodeMatch> {
     let purpose = around.purpose();
     if !purpose.is_strict() || around.is_test_data() {
         return None;
     }
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut i = 0;
     while i < chars.len() {
         if !is_word(chars[i].1) {
@@ -391,9 +428,8 @@ fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sigh
         let end = i + run;
         let start = (i + escape_length(chars, i)).min(end);
         let name = &chars[start..end];
-        let foreign = || name.iter().filter(|(_, c)| !c.is_ascii());
         let latin = name.iter().any(|(_, c)| c.is_ascii_alphabetic());
-        if latin && foreign().next().is_some() && foreign().all(|(_, c)| looks_latin(*c)) {
+        if latin && foreign(name).next().is_some() && foreign(name).all(looks_latin) {
             let counts = match around.place(name[0].0) {
                 Place::Comment => false,
                 Place::String => {
@@ -404,9 +440,9 @@ fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sigh
             };
             if counts {
                 let what: Vec<String> =
-                    foreign().take(4).map(|(_, c)| format!("{} ({})", visible(*c), c.script().full_name())).collect();
+                    foreign(name).take(4).map(|c| format!("{} ({})", visible(c), c.script().full_name())).collect();
                 let span = name[0].0..name[name.len() - 1].0 + name[name.len() - 1].1.len_utf8();
-                return Some(Sight { matcher: Matcher::UnicodeMixedScript, span, detail: what.join(", ") });
+                return Some(UnicodeMatch { matcher: Matcher::UnicodeMixedScript, span, detail: what.join(", ") });
             }
         }
         i = end;
@@ -414,22 +450,33 @@ fn mixed(chars: &[(usize, char)], around: &mut impl Surroundings) -> Option<Sigh
     None
 }
 
+/// Returns true for a character of a name, in any script.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Returns the characters of a name that are not ASCII.
+fn foreign(name: &[(usize, char)]) -> impl Iterator<Item = char> {
+    name.iter().map(|(_, c)| *c).filter(|c| !c.is_ascii())
+}
+
 /// Returns the number of characters at the start of a word that belong to an escape or a format:
 /// `\n`, `\u0430`, `%s`.
 fn escape_length(chars: &[(usize, char)], start: usize) -> usize {
-    let hex = |n: usize| {
-        let digits = chars[start + 1..].iter().take(n).take_while(|(_, c)| c.is_ascii_hexdigit());
-        1 + digits.count()
-    };
     match (start.checked_sub(1).map(|b| chars[b].1), chars[start].1) {
-        (Some('\\'), 'u') => hex(4),
-        (Some('\\'), 'x') => hex(2),
+        (Some('\\'), 'u') => 1 + hex_digits(&chars[start + 1..], 4),
+        (Some('\\'), 'x') => 1 + hex_digits(&chars[start + 1..], 2),
         (Some('\\' | '%'), c) if c.is_ascii_alphabetic() => 1,
         _ => 0,
     }
 }
 
-/// Characters beside a word that show in which text it stands, at most.
+/// Returns the number of hexadecimal digits at the start of a text, up to a limit.
+fn hex_digits(chars: &[(usize, char)], limit: usize) -> usize {
+    chars.iter().take(limit).take_while(|(_, c)| c.is_ascii_hexdigit()).count()
+}
+
+/// Characters on each side of a word that show the script of its text, at most.
 const NEAR: usize = 40;
 
 /// Returns the characters before and after a word, up to the nearest ones that end the text around it.
@@ -439,7 +486,7 @@ fn beside(chars: &[(usize, char)], word: Range<usize>, ends: fn(char) -> bool) -
     before.chain(after)
 }
 
-/// Returns true for a quote: what stands outside of a string does not make a name in it harmless.
+/// Returns true for a quote: text outside of a string does not make a name in it harmless.
 fn ends_text(c: char) -> bool {
     matches!(c, '"' | '\'' | '`')
 }
@@ -447,21 +494,25 @@ fn ends_text(c: char) -> bool {
 /// Returns true if a word is near words of the same script with letters that do not resemble Latin
 /// ones.
 fn is_among_its_script(chars: &[(usize, char)], word: Range<usize>, ends: fn(char) -> bool) -> bool {
-    let is_own = |c: char| matches!(c, '\u{370}'..='\u{58f}') && c.is_alphabetic();
     let scripts: Vec<Script> =
-        chars[word.clone()].iter().filter(|(_, c)| is_own(*c)).map(|(_, c)| c.script()).collect();
-    beside(chars, word, ends).any(|c| is_own(c) && !looks_latin(c) && scripts.contains(&c.script()))
+        chars[word.clone()].iter().filter(|(_, c)| is_of_similar_script(*c)).map(|(_, c)| c.script()).collect();
+    beside(chars, word, ends).any(|c| is_of_similar_script(c) && !looks_latin(c) && scripts.contains(&c.script()))
+}
+
+/// Returns true for a letter of Greek, Cyrillic or Armenian, which have letters that resemble Latin ones.
+fn is_of_similar_script(c: char) -> bool {
+    matches!(c, '\u{370}'..='\u{58f}') && c.is_alphabetic()
 }
 
 /// Returns true if a word is among characters of so many scripts that they are data, such as a table that a tool packed into a
 /// string. Blanks and slashes end the text around the word too.
 fn is_among_data(chars: &[(usize, char)], word: Range<usize>) -> bool {
     const SCRIPTS: usize = 3;
-    let is_of_words = |s: &Script| !matches!(s, Script::Latin | Script::Common | Script::Inherited | Script::Unknown);
-    let ends = |c: char| ends_text(c) || c.is_whitespace() || c == '/';
-    let scripts: Vec<Script> = beside(chars, word, ends).map(|c| c.script()).filter(is_of_words).collect();
-    let is_first = |(i, s): &(usize, &Script)| !scripts[..*i].contains(s);
-    scripts.iter().enumerate().filter(is_first).count() >= SCRIPTS
+    let scripts: Vec<Script> = beside(chars, word, |c| ends_text(c) || c.is_whitespace() || c == '/')
+        .map(|c| c.script())
+        .filter(|s| !matches!(s, Script::Latin | Script::Common | Script::Inherited | Script::Unknown))
+        .collect();
+    scripts.iter().enumerate().filter(|(i, s)| !scripts[..*i].contains(s)).count() >= SCRIPTS
 }
 
 /// Returns true for letters of other scripts that fonts draw like an ASCII letter, except those of
@@ -475,8 +526,8 @@ fn looks_latin(c: char) -> bool {
 mod tests {
     use super::*;
 
-    struct Code<'t>(bool, &'t str);
-    impl Surroundings for Code<'_> {
+    struct LineOfCode<'t>(bool, &'t str);
+    impl LineContext for LineOfCode<'_> {
         fn purpose(&mut self) -> Purpose {
             if self.0 { Purpose::Data } else { Purpose::Prose }
         }
@@ -499,7 +550,9 @@ mod tests {
         let mut out = Vec::new();
         suspicious_lines(line.as_bytes(), |range| {
             out.extend(
-                look(&line.as_bytes()[range], &mut Code(program, line)).into_iter().map(|s| (s.matcher, s.detail)),
+                look(&line.as_bytes()[range], &mut LineOfCode(program, line))
+                    .into_iter()
+                    .map(|s| (s.matcher, s.detail)),
             );
         });
         out
@@ -554,9 +607,12 @@ mod tests {
         assert_eq!(seen("\u{202b}טקסט\u{202c} text", false), []);
     }
 
+    fn reorders(line: &str) -> bool {
+        super::reorders(&chars(line.as_bytes()).collect::<Vec<_>>())
+    }
+
     #[test]
     fn only_isolates_that_reorder_count_in_tests() {
-        let reorders = |line: &str| super::reorders(&chars(line.as_bytes()).collect::<Vec<_>>());
         assert!(!reorders("hello \u{2068}name\u{2069}, \u{2068}5\u{2069}"));
         for line in [
             "\u{2067}name\u{2069}",
@@ -572,34 +628,40 @@ mod tests {
         }
     }
 
+    fn noise(random: &mut u32, n: usize) -> Vec<u8> {
+        std::iter::repeat_with(|| {
+            *random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (*random >> 24) as u8
+        })
+        .take(n)
+        .collect()
+    }
+
+    fn is_mark_among(before: &[u8], after: &[u8]) -> bool {
+        let mark = "\u{202e}".as_bytes();
+        let text = [before, mark, after].concat();
+        is_among_bytes(&text, &(before.len()..before.len() + mark.len()))
+    }
+
     #[test]
     fn bytes_that_are_no_text_hide_nothing() {
         let mut random = 7u32;
-        let mut noise = |n: usize| -> Vec<u8> {
-            let mut next = || {
-                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                (random >> 24) as u8
-            };
-            std::iter::repeat_with(&mut next).take(n).collect()
-        };
-        let among = |before: &[u8], after: &[u8]| {
-            let mark = "\u{202e}".as_bytes();
-            let text = [before, mark, after].concat();
-            is_among_bytes(&text, &(before.len()..before.len() + mark.len()))
-        };
-        assert!(among(&noise(500), &noise(500)));
-        assert!(among(&noise(40), b""));
-        assert!(among(b"# Sphinx inventory version 2\n", &noise(100)));
+        assert!(is_mark_among(&noise(&mut random, 500), &noise(&mut random, 500)));
+        assert!(is_mark_among(&noise(&mut random, 40), b""));
+        assert!(is_mark_among(b"# Sphinx inventory version 2\n", &noise(&mut random, 100)));
         // Text remains text with a NUL, in another encoding, and with inserted bytes that resemble
         // noise.
-        assert!(!among(b"", b""));
-        assert!(!among(b"<?php\0 system($_GET", b"['x']);\0"));
-        assert!(!among(
+        assert!(!is_mark_among(b"", b""));
+        assert!(!is_mark_among(b"<?php\0 system($_GET", b"['x']);\0"));
+        assert!(!is_mark_among(
             "s = 'שלום עולם שלום עולם שלום עולם שלום".as_bytes(),
             "'; // привет мир привет мир привет мир пр".as_bytes()
         ));
-        assert!(!among(b"/* Stra\xdfe, gr\xfc\xdfe, a comment that goes on for a while", b" and ends */ if (admin) {"));
-        assert!(!among(b"\xff\xff\xff if (user.isAdmin(request, session)) { return", b" allowed; }"));
+        assert!(!is_mark_among(
+            b"/* Stra\xdfe, gr\xfc\xdfe, a comment that goes on for a while",
+            b" and ends */ if (admin) {"
+        ));
+        assert!(!is_mark_among(b"\xff\xff\xff if (user.isAdmin(request, session)) { return", b" allowed; }"));
     }
 
     #[test]
@@ -608,7 +670,7 @@ mod tests {
         let mut lines = Vec::new();
         suspicious_lines(&text, |l| lines.push(l));
         assert_eq!(lines.len(), 1);
-        assert_eq!(look(&text[lines[0].clone()], &mut Code(true, "")).len(), 1);
+        assert_eq!(look(&text[lines[0].clone()], &mut LineOfCode(true, "")).len(), 1);
         for stray in [0x80, 0xc3, 0xe0, 0xf0, 0xff] {
             let text = [&[stray], "\u{202e}".as_bytes()].concat();
             assert_eq!(next_suspect(&text, 0), Some(1), "{stray:x}");

@@ -4,11 +4,11 @@
 //! A long line is searched in windows around the literals, so that the work is linear for any
 //! content.
 
-use super::catalog::{Filter, Fix, List, Matcher, Rule};
+use super::catalog::{Filter, Matcher, Rule, RuleFix, TextList};
 use super::check;
 use super::expression::{Expression, compile};
 use super::needs::Lowered;
-use super::secret::{Candidate, published};
+use super::secret::{SecretCandidate, published};
 use super::{MARK, RuleSet};
 use regex::bytes::Regex;
 use std::borrow::Cow;
@@ -31,7 +31,7 @@ const FOLLOWING: usize = 64 << 10;
 
 /// A rule's patterns, each compiled on first use.
 #[derive(Debug)]
-pub(super) struct Compiled {
+pub(super) struct RulePatterns {
     pub(super) pattern: Expression,
     /// The number of the group `secret`.
     pub(super) secret: Option<usize>,
@@ -42,30 +42,29 @@ pub(super) struct Compiled {
     guards: Several,
     near_has: Several,
     near_lacks: Several,
-    fixes: Cow<'static, [Fix]>,
+    fixes: Cow<'static, [RuleFix]>,
     compiled_fixes: OnceLock<Vec<Option<Regex>>>,
 }
 
 /// Patterns that are compiled together.
 #[derive(Debug)]
 struct Several {
-    patterns: List,
+    patterns: TextList,
     lines: bool,
     compiled: OnceLock<Vec<Expression>>,
 }
 
 impl Several {
-    fn new(patterns: &List, lines: bool) -> Self {
+    fn new(patterns: &TextList, lines: bool) -> Self {
         Self { patterns: patterns.clone(), lines, compiled: OnceLock::new() }
     }
 
     fn all(&self) -> &[Expression] {
-        let make = || self.patterns.iter().filter_map(|p| Expression::new(p, self.lines)).collect();
-        self.compiled.get_or_init(make)
+        self.compiled.get_or_init(|| self.patterns.iter().filter_map(|p| Expression::new(p, self.lines)).collect())
     }
 }
 
-impl Compiled {
+impl RulePatterns {
     /// Returns a rule's patterns. `None`: its first pattern is invalid.
     pub(super) fn of(rule: &Rule) -> Option<Self> {
         let pattern = Expression::new(&rule.pattern, false)?;
@@ -108,10 +107,15 @@ impl Compiled {
 
     /// Returns the lines after all fixes of the rule, applied in order. Line ends are `\n`.
     pub(super) fn fixed(&self, lines: &[u8]) -> Vec<u8> {
-        let make = || self.fixes.iter().map(|f| compile(&f.find, true).ok()).collect();
-        let compiled = self.compiled_fixes.get_or_init(make);
+        let compiled =
+            self.compiled_fixes.get_or_init(|| self.fixes.iter().map(|f| compile(&f.find, true).ok()).collect());
         let all = compiled.iter().zip(self.fixes.iter()).filter_map(|(find, fix)| Some((find.as_ref()?, fix)));
         all.fold(lines.to_vec(), |lines, (find, fix)| find.replace_all(&lines, fix.replace.as_bytes()).into_owned())
+    }
+
+    /// Returns true if one of the rule's excluding patterns matches a text.
+    fn refuses(&self, text: &[u8]) -> bool {
+        self.not.all().iter().any(|n| n.is_match(text))
     }
 
     /// Returns true if the rule's conditions on the whole file hold.
@@ -206,7 +210,7 @@ pub(super) trait Visitor {
 
 /// State of a rule during a walk.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct RuleWalk {
     /// Start of the line that was searched last.
     line: usize,
     /// End of the searched part of the line.
@@ -217,7 +221,7 @@ struct Seen {
     done: bool,
 }
 
-impl Seen {
+impl RuleWalk {
     /// No line was searched.
     const NOT: Self = Self { line: usize::MAX, until: 0, matched: 0, done: false };
 }
@@ -226,7 +230,7 @@ impl Seen {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     /// By rule. Empty until the first literal.
-    seen: Vec<Seen>,
+    seen: Vec<RuleWalk>,
     /// The rules that the current walk has evaluated.
     touched: Vec<u16>,
     /// The window that the current walk searched last.
@@ -264,11 +268,12 @@ pub(super) fn walk(
     visitor: &mut impl Visitor,
 ) {
     for rule in scratch.touched.drain(..) {
-        scratch.seen[usize::from(rule)] = Seen::NOT;
+        scratch.seen[usize::from(rule)] = RuleWalk::NOT;
     }
     scratch.lowered = Lowered::default();
     let text = &hay.all[..hay.length];
-    let mut walk = Walk { rules, hay, text, scratch, line: 0..0, line_end: 0, indented: 0, line_index: 0, counted: 0 };
+    let mut walk =
+        LineWalk { rules, hay, text, scratch, line: 0..0, line_end: 0, indented: 0, line_index: 0, counted: 0 };
     filter.prefilter.scan(text, |literal, at| {
         for rule in filter.users[usize::from(literal)] {
             if visitor.accepts(*rule) {
@@ -279,7 +284,7 @@ pub(super) fn walk(
     });
 }
 
-struct Walk<'a> {
+struct LineWalk<'a> {
     rules: &'a RuleSet,
     hay: Hay<'a>,
     text: &'a [u8],
@@ -294,18 +299,18 @@ struct Walk<'a> {
     counted: usize,
 }
 
-impl Walk<'_> {
+impl LineWalk<'_> {
     fn hit(&mut self, index: u16, at: Range<usize>, visitor: &mut impl Visitor) {
         self.go_to_line(at.start);
         if self.scratch.seen.is_empty() {
-            self.scratch.seen = vec![Seen::NOT; self.rules.len()];
+            self.scratch.seen = vec![RuleWalk::NOT; self.rules.len()];
         }
         let seen = &mut self.scratch.seen[usize::from(index)];
         if seen.line != self.line.start {
-            if seen.line == Seen::NOT.line {
+            if seen.line == RuleWalk::NOT.line {
                 self.scratch.touched.push(index);
             }
-            *seen = Seen { line: self.line.start, until: self.line.start, matched: self.line.start, done: false };
+            *seen = RuleWalk { line: self.line.start, until: self.line.start, matched: self.line.start, done: false };
         } else if seen.done || at.end + COVERED <= seen.until || seen.until >= self.line.end {
             return;
         }
@@ -321,8 +326,9 @@ impl Walk<'_> {
             at.start.saturating_sub(BEFORE).max(self.line.start)..(at.start + AFTER).min(self.line.end)
         };
         seen.until = window.end;
-        let has = |sign: &[u8]| memchr::memmem::find(&self.text[window.clone()], sign).is_some();
-        if !rule.line_has.is_empty() && !rule.line_has.iter().any(|s| has(s.as_bytes())) {
+        let near = &self.text[window.clone()];
+        let has_sign = rule.line_has.iter().any(|s| memchr::memmem::find(near, s.as_bytes()).is_some());
+        if !rule.line_has.is_empty() && !has_sign {
             return;
         }
         if !self.scratch.lowered.meets(rule.needs, self.text, &window) {
@@ -357,7 +363,7 @@ impl Walk<'_> {
         &mut self,
         index: u16,
         rule: &Rule,
-        compiled: &Compiled,
+        compiled: &RulePatterns,
         window: Range<usize>,
         visitor: &mut impl Visitor,
     ) {
@@ -378,12 +384,11 @@ impl Walk<'_> {
         loop {
             let found = compiled.pattern.find_at(hay, from);
             let Some(found) = found else { return };
-            let refuses = |text: &[u8]| compiled.not.all().iter().any(|n| n.is_match(text));
             let span = base + found.start..base + found.end;
             from = if found.is_empty() { found.end + 1 } else { found.end };
             if !rule.secret && !compiled.not.patterns.is_empty() {
                 let statement = visitor.statement(base..window.end, &span);
-                if refuses(&self.text[statement]) {
+                if compiled.refuses(&self.text[statement]) {
                     if from > hay.len() {
                         return;
                     }
@@ -398,7 +403,7 @@ impl Walk<'_> {
             let group = compiled.secret.and_then(|g| compiled.pattern.group_at(hay, span.start - base, g));
             let secret = group.map_or(span.clone(), |g| base + g.start..base + g.end);
             let value = &self.text[secret.clone()];
-            let refused = rule.secret && (refuses(value) || published::is_published(value));
+            let refused = rule.secret && (compiled.refuses(value) || published::is_published(value));
             let found = Match { rule: index, line: self.line.clone(), line_index: self.line_index, span, secret };
             let near = self.near(&found.secret, &(base..window.end));
             if refused {
@@ -437,7 +442,7 @@ impl Walk<'_> {
         let start = self.hay.all.len() - rest.len();
         let start = if rest.is_empty() { near.end } else { start };
         let after = start..start.saturating_add(FOLLOWING).min(self.hay.all.len());
-        let candidate = Candidate {
+        let candidate = SecretCandidate {
             secret: &self.text[found.secret.clone()],
             line: &self.text[near.clone()],
             at: found.secret.start - near.start,
@@ -523,8 +528,8 @@ mod tests {
             message = "m"
         "#;
         let rules = RuleSet::new(&RulesPolicy::default(), &[("t.toml".to_owned(), team.to_owned())]).unwrap();
-        struct At(Vec<Range<usize>>);
-        impl Visitor for At {
+        struct FoundSpans(Vec<Range<usize>>);
+        impl Visitor for FoundSpans {
             fn accepts(&mut self, _rule: u16) -> bool {
                 true
             }
@@ -534,7 +539,7 @@ mod tests {
             }
         }
         let search = |text: &[u8]| {
-            let mut at = At(Vec::new());
+            let mut at = FoundSpans(Vec::new());
             rules.team.with_filter(|f| walk(&rules, f, Hay::whole(text, b""), &mut Scratch::default(), &mut at));
             at.0
         };

@@ -26,7 +26,7 @@ pub struct RuleWeakening {
 
 /// One version of a team's rules.
 #[derive(Clone, Copy, Debug)]
-pub struct Version<'a> {
+pub struct RulesVersion<'a> {
     pub files: &'a [RuleFile],
     pub policy: &'a RulesPolicy,
 }
@@ -36,7 +36,7 @@ pub struct Version<'a> {
 /// An unreadable file of the old version counts as missing. An unreadable file of the new version
 /// counts as weaker, because after the merge every gate would stop. A new rule is not a weakening,
 /// and neither is a change of a rule that policy disabled.
-pub fn weakened(old: Version<'_>, new: Version<'_>, changed: &[RepoPath]) -> Vec<RuleWeakening> {
+pub fn weakened(old: RulesVersion<'_>, new: RulesVersion<'_>, changed: &[RepoPath]) -> Vec<RuleWeakening> {
     let mut found = unreadable(new.files, changed);
     let broken: Vec<RepoPath> = found.iter().map(|w| w.path.clone()).collect();
     let now = parsed(new.files);
@@ -66,26 +66,30 @@ pub fn weakened(old: Version<'_>, new: Version<'_>, changed: &[RepoPath]) -> Vec
 
 /// Reports the changed files of the new version that no review could use.
 fn unreadable(files: &[RuleFile], changed: &[RepoPath]) -> Vec<RuleWeakening> {
-    let pair = |f: &RuleFile| Some((f.path.to_wire(), f.text.clone()?));
-    let stops = |path: &RepoPath, why: &str| RuleWeakening {
-        path: path.clone(),
-        line: None,
-        text: format!("the rules cannot be read any more, so every gate that uses them stops: {why}"),
-    };
     let mut found = Vec::new();
     for f in files.iter().filter(|f| changed.contains(&f.path)) {
-        match pair(f) {
+        match named_text(f) {
             None => found.push(stops(&f.path, "the file is no UTF-8 text")),
             Some(file) => found.extend(Team::parse(&[file]).err().map(|e| stops(&f.path, &e.on_one_line()))),
         }
     }
-    let all: Vec<_> = files.iter().filter_map(pair).collect();
+    let all: Vec<_> = files.iter().filter_map(named_text).collect();
     let last = files.iter().rev().find(|f| changed.contains(&f.path));
     // Each file is valid by itself, but an ID is used twice.
     if let (true, Some(last), Err(e)) = (found.is_empty(), last, Team::parse(&all)) {
         found.push(stops(&last.path, &e.on_one_line()));
     }
     found
+}
+
+/// Returns the path and the text of a file. `None`: the text is not UTF-8.
+fn named_text(file: &RuleFile) -> Option<(String, String)> {
+    Some((file.path.to_wire(), file.text.clone()?))
+}
+
+fn stops(path: &RepoPath, why: &str) -> RuleWeakening {
+    let text = format!("the rules cannot be read any more, so every gate that uses them stops: {why}");
+    RuleWeakening { path: path.clone(), line: None, text }
 }
 
 /// Returns every rule of the readable files, with its file.
@@ -177,12 +181,14 @@ fn name(severity: Option<Severity>) -> &'static str {
 
 /// Returns the line that names the rule.
 fn line_of(text: &str, id: &str) -> Option<LineNo> {
-    let names = |line: &str| {
-        let value = line.trim_start().strip_prefix("id").map(str::trim_start).and_then(|l| l.strip_prefix(['=', ':']));
-        value.is_some_and(|v| v.trim_start().trim_start_matches(['"', '\'']).starts_with(id))
-    };
-    let at = text.lines().position(names)?;
+    let at = text.lines().position(|line| sets_id(line, id))?;
     LineNo::new(u32::try_from(at).ok()?.saturating_add(1))
+}
+
+/// Returns true if a line sets the key `id` to a value that starts with an ID.
+fn sets_id(line: &str, id: &str) -> bool {
+    let value = line.trim_start().strip_prefix("id").map(str::trim_start).and_then(|l| l.strip_prefix(['=', ':']));
+    value.is_some_and(|v| v.trim_start().trim_start_matches(['"', '\'']).starts_with(id))
 }
 
 #[cfg(test)]
@@ -193,13 +199,20 @@ mod tests {
         literals = ['sleep(', 'pause(']\npattern = 'sleep|pause'\nmessage = 'A handler must not sleep'\n\
         languages = ['python', 'go']\nnot_paths = ['a/**']\ndecoded = true\n";
 
+    fn rule_file(path: &str, text: &str) -> RuleFile {
+        RuleFile { path: RepoPath::from(path), text: Some(text.to_owned()) }
+    }
+
     fn compare(old: &str, new: &[(&str, &str)], policies: [&RulesPolicy; 2]) -> Vec<(String, Option<u32>, String)> {
-        let file = |(path, text): (&str, &str)| RuleFile { path: RepoPath::from(path), text: Some(text.to_owned()) };
-        let old = [file(("r/a.toml", old))];
-        let new: Vec<_> = new.iter().copied().map(file).collect();
+        let old = [rule_file("r/a.toml", old)];
+        let new: Vec<_> = new.iter().map(|(path, text)| rule_file(path, text)).collect();
         let changed: Vec<_> = old.iter().chain(&new).map(|f| f.path.clone()).collect();
         let [before, after] = policies;
-        let found = weakened(Version { files: &old, policy: before }, Version { files: &new, policy: after }, &changed);
+        let found = weakened(
+            RulesVersion { files: &old, policy: before },
+            RulesVersion { files: &new, policy: after },
+            &changed,
+        );
         found.into_iter().map(|w| (w.path.to_wire(), w.line.map(LineNo::get), w.text)).collect()
     }
 
@@ -268,7 +281,9 @@ mod tests {
     fn policy_has_a_say_in_what_a_rule_was_worth() {
         let own = RulesPolicy::default();
         let off = RulesPolicy { disable: vec!["no-sleep".to_owned()], ..RulesPolicy::default() };
-        let set = |s| RulesPolicy { severity: vec![("no-sleep".to_owned(), s)], ..RulesPolicy::default() };
+        fn set(s: Severity) -> RulesPolicy {
+            RulesPolicy { severity: vec![("no-sleep".to_owned(), s)], ..RulesPolicy::default() }
+        }
         let low = RULE.replace("'major'", "'suggestion'");
         let low = [("r/a.toml", low.as_str())];
         assert_eq!(compare(RULE, &[], [&off, &own]), []);

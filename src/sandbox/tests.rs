@@ -115,12 +115,11 @@ fn bubblewrap_shows_the_system_the_private_folders_and_what_the_operator_names()
     let env = Env::from_pairs(top.clone(), [("HOME", "/home/ada")]);
     let settings = Settings { command: &[], paths: &paths, top: Some(&top) };
     let shown = shown(&settings, &env).unwrap();
-    let place = |a: &str, b: &str| (PathBuf::from(a), PathBuf::from(b));
     let real = top.canonicalize().unwrap().join("node_modules");
     let expected = [
         (real, PathBuf::from("/tree/node_modules")),
-        place("/home/ada/.cargo", "/home/ada/.cargo"),
-        place("/srv/tools", "/srv/tools"),
+        (PathBuf::from("/home/ada/.cargo"), PathBuf::from("/home/ada/.cargo")),
+        (PathBuf::from("/srv/tools"), PathBuf::from("/srv/tools")),
     ];
     assert_eq!(shown, expected);
     let folders = Folders { tree: dir.path(), scratch: dir.path() };

@@ -94,15 +94,18 @@ pub(super) fn names(node: Node<'_>) -> Vec<Node<'_>> {
     if is_list(node.kind()) {
         // In Kotlin, default values are siblings of the parameters.
         let is_alone = node.kind() == "function_value_parameters";
-        let is_parameter = |child: &Node<'_>| !is_alone || child.kind() == "parameter";
-        node.named_children(&mut cursor).filter(is_parameter).for_each(|child| add(child, &mut found));
+        node.named_children(&mut cursor)
+            .filter(|child| !is_alone || child.kind() == "parameter")
+            .for_each(|child| add(child, &mut found));
     } else if let Some(field) = part_of(node.kind()) {
-        let is_variable = |child: &Node<'_>| child.kind() == "variable_declaration";
         match node.child_by_field_name(field) {
             // `self.x = 1` does not bind a name.
             Some(pattern) if is_pattern(pattern) => add(pattern, &mut found),
             Some(_) => {}
-            None => node.named_children(&mut cursor).filter(is_variable).for_each(|child| add(child, &mut found)),
+            None => node
+                .named_children(&mut cursor)
+                .filter(|child| child.kind() == "variable_declaration")
+                .for_each(|child| add(child, &mut found)),
         }
     }
     found

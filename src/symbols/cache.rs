@@ -15,7 +15,7 @@ type TextKey = ([u8; 32], Vec<u8>);
 /// Symbols by the content of the file.
 #[derive(Debug)]
 pub struct Cache {
-    kept: Mutex<Kept>,
+    kept: Mutex<KeptSymbols>,
     /// Bytes of text whose symbols are cached, at most.
     most: usize,
 }
@@ -27,7 +27,7 @@ impl Default for Cache {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptSymbols {
     symbols: HashMap<TextKey, Option<Arc<Symbols>>>,
     /// Bytes of the texts whose symbols are cached.
     bytes: usize,
@@ -68,30 +68,32 @@ impl Cache {
 mod tests {
     use super::*;
 
+    fn read(cache: &Cache, path: &str, text: &str) -> Option<Arc<Symbols>> {
+        cache.read(&RepoPath::from(path), text.as_bytes())
+    }
+
     #[test]
     fn a_text_is_parsed_once_for_each_language() {
         let cache = Cache::default();
-        let read = |path: &str, text: &str| cache.read(&RepoPath::from(path), text.as_bytes());
-        let first = read("a.py", "def f():\n    pass\n").unwrap();
-        let again = read("lib/B.PY", "def f():\n    pass\n").unwrap();
+        let first = read(&cache, "a.py", "def f():\n    pass\n").unwrap();
+        let again = read(&cache, "lib/B.PY", "def f():\n    pass\n").unwrap();
         assert!(Arc::ptr_eq(&first, &again));
         assert_eq!(cache.parsed(), 1);
-        read("a.py", "def g():\n    pass\n").unwrap();
-        read("a.rb", "def f():\n    pass\n").unwrap();
+        read(&cache, "a.py", "def g():\n    pass\n").unwrap();
+        read(&cache, "a.rb", "def f():\n    pass\n").unwrap();
         assert_eq!(cache.parsed(), 3);
-        assert!(read("a.txt", "text").is_none());
+        assert!(read(&cache, "a.txt", "text").is_none());
         assert_eq!(cache.parsed(), 3);
     }
 
     #[test]
     fn what_is_kept_is_bounded() {
         let cache = Cache { most: 100, ..Cache::default() };
-        let read = |text: &str| cache.read(&RepoPath::from("a.py"), text.as_bytes());
         let texts = ["a", "b", "c"].map(|name| format!("{name} = 1\n{}\n", "#".repeat(40)));
-        texts.iter().for_each(|text| drop(read(text)));
+        texts.iter().for_each(|text| drop(read(&cache, "a.py", text)));
         assert_eq!((cache.parsed(), cache.kept.lock().unwrap().bytes), (3, 94));
         // The first ones are cached, the last one is parsed again.
-        texts.iter().for_each(|text| drop(read(text)));
+        texts.iter().for_each(|text| drop(read(&cache, "a.py", text)));
         assert_eq!(cache.parsed(), 4);
     }
 }

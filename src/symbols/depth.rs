@@ -15,8 +15,7 @@ fn levels(text: &[u8]) -> usize {
     let (mut open, mut most, mut carried) = (Vec::new(), 0, 0);
     for line in text.split(|b| matches!(b, b'\n' | b'\r' | b'\x0c')) {
         let blanks = line.iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
-        let width = |b: &u8| if *b == b'\t' { 8 } else { 1 };
-        let indent = carried + line[..blanks].iter().map(width).sum::<usize>();
+        let indent = carried + line[..blanks].iter().map(|b| if *b == b'\t' { 8 } else { 1 }).sum::<usize>();
         let is_continued = line[blanks..].trim_ascii() == b"\\";
         carried = if is_continued { indent } else { 0 };
         if is_continued || blanks == line.len() {
@@ -35,9 +34,9 @@ mod tests {
 
     #[test]
     fn deep_indentation_is_not_parsed() {
-        let nested = |levels: usize, between: &str| -> String {
-            (0..levels).map(|n| format!("{}if x:{between}\n", " ".repeat(n))).collect::<String>()
-        };
+        fn nested(levels: usize, between: &str) -> String {
+            (0..levels).map(|n| format!("{}if x:{between}\n", " ".repeat(n))).collect()
+        }
         assert_eq!(levels(nested(30, "").as_bytes()), 30);
         assert_eq!(levels(b"a:\n  b:\n\n    c\n  d\ne\n"), 3);
         assert!(!is_too_deep(nested(300, "").as_bytes()) && is_too_deep(nested(600, "").as_bytes()));

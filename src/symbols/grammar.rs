@@ -21,7 +21,7 @@ pub(super) enum NameIn {
 
 /// The meaning of a kind of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum NodeRole {
     Define(Kind, NameIn),
     /// The node uses the name.
     Use(Usage, NameIn),
@@ -46,18 +46,18 @@ pub(super) struct Grammar {
     pub(super) family: &'static str,
     extensions: &'static [&'static str],
     language: LanguageFn,
-    roles: &'static [(&'static str, Role)],
+    roles: &'static [(&'static str, NodeRole)],
     /// Kinds of nodes that are the body of a definition without a `body` field.
     pub(super) bodies: &'static [&'static str],
-    table: OnceLock<Table>,
+    table: OnceLock<NodeTable>,
 }
 
 /// The language in the form that the walk needs.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct NodeTable {
     pub(super) language: Language,
     /// Roles by the ID of the kind of nodes.
-    roles: Vec<Option<Role>>,
+    roles: Vec<Option<NodeRole>>,
     /// By the same ID: true if leaves of the kind are names.
     names: Vec<bool>,
     /// By the same ID: whether the kind binds names, or is a scope of bound names.
@@ -71,8 +71,8 @@ pub(super) struct Local {
     pub(super) binds: bool,
 }
 
-impl Table {
-    pub(super) fn role(&self, kind: u16) -> Option<Role> {
+impl NodeTable {
+    pub(super) fn role(&self, kind: u16) -> Option<NodeRole> {
         self.roles.get(usize::from(kind)).copied().flatten()
     }
 
@@ -103,50 +103,55 @@ impl Grammar {
         self.family == "php" && kind == "string_content"
     }
 
-    pub(super) fn table(&self) -> &Table {
+    pub(super) fn table(&self) -> &NodeTable {
         self.table.get_or_init(|| {
             let language = Language::new(self.language);
-            let role = |id: u16| {
-                let kind = language.node_kind_for_id(id).filter(|_| language.node_kind_is_named(id))?;
-                self.roles.iter().find(|(name, _)| *name == kind).map(|(_, role)| *role)
-            };
-            let roles = (0..language.node_kind_count()).map(|id| u16::try_from(id).ok().and_then(role)).collect();
-            let is_name = |id: u16| {
-                let kind = language.node_kind_for_id(id).filter(|_| language.node_kind_is_named(id))?;
-                Some(kind.ends_with("identifier") || NAMES.contains(&kind) || self.is_name_text(kind))
-            };
-            let names = (0..language.node_kind_count())
-                .map(|id| u16::try_from(id).ok().and_then(is_name).unwrap_or_default())
-                .collect();
-            let local = |id: u16| {
-                let kind = language.node_kind_for_id(id).filter(|_| language.node_kind_is_named(id))?;
-                // `block` is a closure in Ruby only.
-                let is_scope = bindings::is_scope(kind) && (kind != "block" || self.family == "ruby");
-                Some(Local { is_scope, binds: bindings::binds(kind) })
-            };
-            let locals = (0..language.node_kind_count())
-                .map(|id| u16::try_from(id).ok().and_then(local).unwrap_or_default())
-                .collect();
-            Table { language, roles, names, locals }
+            let kinds: Vec<Option<&str>> =
+                (0..language.node_kind_count()).map(|id| named_kind(&language, u16::try_from(id).ok()?)).collect();
+            let roles = kinds.iter().map(|kind| kind.and_then(|kind| self.role(kind))).collect();
+            let names = kinds.iter().map(|kind| kind.is_some_and(|kind| self.is_name(kind))).collect();
+            let locals = kinds.iter().map(|kind| kind.map_or_else(Local::default, |kind| self.local(kind))).collect();
+            NodeTable { language, roles, names, locals }
         })
     }
+
+    /// Returns the role of a kind of node, if it has one.
+    fn role(&self, kind: &str) -> Option<NodeRole> {
+        self.roles.iter().find(|(name, _)| *name == kind).map(|(_, role)| *role)
+    }
+
+    /// Returns true if nodes of a kind are names.
+    fn is_name(&self, kind: &str) -> bool {
+        kind.ends_with("identifier") || NAMES.contains(&kind) || self.is_name_text(kind)
+    }
+
+    /// Returns what a kind of node means for local names. `block` is a closure in Ruby only.
+    fn local(&self, kind: &str) -> Local {
+        let is_scope = bindings::is_scope(kind) && (kind != "block" || self.family == "ruby");
+        Local { is_scope, binds: bindings::binds(kind) }
+    }
+}
+
+/// Returns the name of a kind of node; `None` for punctuation and keywords.
+fn named_kind(language: &Language, id: u16) -> Option<&str> {
+    language.node_kind_for_id(id).filter(|_| language.node_kind_is_named(id))
 }
 
 /// Kinds of leaves that are names, in addition to identifiers: of PHP and Ruby.
 const NAMES: [&str; 3] = ["name", "constant", "simple_symbol"];
 const NAME: NameIn = NameIn::Field("name");
-const FUNCTION: Role = Role::Define(Kind::Function, NAME);
-const TYPE: Role = Role::Define(Kind::Type, NAME);
-const GROUP: Role = Role::Define(Kind::Group, NAME);
-const VALUE: Role = Role::Value(NAME);
-const CALLED: Role = Role::Use(Usage::Call, NameIn::Field("function"));
-const NAMED: Role = Role::Use(Usage::Call, NAME);
+const FUNCTION: NodeRole = NodeRole::Define(Kind::Function, NAME);
+const TYPE: NodeRole = NodeRole::Define(Kind::Type, NAME);
+const GROUP: NodeRole = NodeRole::Define(Kind::Group, NAME);
+const VALUE: NodeRole = NodeRole::Value(NAME);
+const CALLED: NodeRole = NodeRole::Use(Usage::Call, NameIn::Field("function"));
+const NAMED: NodeRole = NodeRole::Use(Usage::Call, NAME);
 
 const fn grammar(
     family: &'static str,
     extensions: &'static [&'static str],
     language: LanguageFn,
-    roles: &'static [(&'static str, Role)],
+    roles: &'static [(&'static str, NodeRole)],
     bodies: &'static [&'static str],
 ) -> Grammar {
     Grammar { family, extensions, language, roles, bodies, table: OnceLock::new() }
@@ -154,7 +159,7 @@ const fn grammar(
 
 const CASES: &[&str] = &["describe", "context", "suite", "it", "test", "specify", "feature", "scenario"];
 
-const SCRIPT: &[(&str, Role)] = &[
+const SCRIPT: &[(&str, NodeRole)] = &[
     ("function_declaration", FUNCTION),
     ("generator_function_declaration", FUNCTION),
     ("function_signature", FUNCTION),
@@ -168,26 +173,26 @@ const SCRIPT: &[(&str, Role)] = &[
     ("enum_declaration", TYPE),
     ("internal_module", GROUP),
     ("module", GROUP),
-    ("variable_declarator", Role::Define(Kind::Function, NameIn::Assigned { left: "name", right: "value" })),
-    ("assignment_expression", Role::Define(Kind::Function, NameIn::Assigned { left: "left", right: "right" })),
-    ("pair", Role::Define(Kind::Function, NameIn::Assigned { left: "key", right: "value" })),
-    ("field_definition", Role::Define(Kind::Function, NameIn::Assigned { left: "property", right: "value" })),
-    ("public_field_definition", Role::Define(Kind::Function, NameIn::Assigned { left: "name", right: "value" })),
-    ("call_expression", Role::Case { function: "function", names: CASES }),
-    ("new_expression", Role::Use(Usage::Call, NameIn::Field("constructor"))),
+    ("variable_declarator", NodeRole::Define(Kind::Function, NameIn::Assigned { left: "name", right: "value" })),
+    ("assignment_expression", NodeRole::Define(Kind::Function, NameIn::Assigned { left: "left", right: "right" })),
+    ("pair", NodeRole::Define(Kind::Function, NameIn::Assigned { left: "key", right: "value" })),
+    ("field_definition", NodeRole::Define(Kind::Function, NameIn::Assigned { left: "property", right: "value" })),
+    ("public_field_definition", NodeRole::Define(Kind::Function, NameIn::Assigned { left: "name", right: "value" })),
+    ("call_expression", NodeRole::Case { function: "function", names: CASES }),
+    ("new_expression", NodeRole::Use(Usage::Call, NameIn::Field("constructor"))),
     ("jsx_opening_element", NAMED),
     ("jsx_self_closing_element", NAMED),
     ("property_signature", VALUE),
-    ("import_statement", Role::Import),
-    ("type_identifier", Role::TypeName),
-    ("lexical_declaration", Role::Wrapper),
-    ("variable_declaration", Role::Wrapper),
-    ("expression_statement", Role::Wrapper),
-    ("export_statement", Role::Wrapper),
+    ("import_statement", NodeRole::Import),
+    ("type_identifier", NodeRole::TypeName),
+    ("lexical_declaration", NodeRole::Wrapper),
+    ("variable_declaration", NodeRole::Wrapper),
+    ("expression_statement", NodeRole::Wrapper),
+    ("export_statement", NodeRole::Wrapper),
 ];
 
-const C: &[(&str, Role)] = &[
-    ("function_definition", Role::Define(Kind::Function, NameIn::Declarator)),
+const C: &[(&str, NodeRole)] = &[
+    ("function_definition", NodeRole::Define(Kind::Function, NameIn::Declarator)),
     ("preproc_function_def", FUNCTION),
     ("struct_specifier", TYPE),
     ("union_specifier", TYPE),
@@ -195,16 +200,16 @@ const C: &[(&str, Role)] = &[
     ("class_specifier", TYPE),
     ("concept_definition", TYPE),
     ("alias_declaration", TYPE),
-    ("type_definition", Role::Define(Kind::Type, NameIn::Declarator)),
+    ("type_definition", NodeRole::Define(Kind::Type, NameIn::Declarator)),
     ("namespace_definition", GROUP),
-    ("template_declaration", Role::Wrapper),
-    ("field_declaration", Role::Value(NameIn::Declarator)),
+    ("template_declaration", NodeRole::Wrapper),
+    ("field_declaration", NodeRole::Value(NameIn::Declarator)),
     ("preproc_def", VALUE),
     ("enumerator", VALUE),
-    ("preproc_include", Role::Import),
+    ("preproc_include", NodeRole::Import),
     ("call_expression", CALLED),
-    ("new_expression", Role::Use(Usage::Call, NameIn::Field("type"))),
-    ("type_identifier", Role::TypeName),
+    ("new_expression", NodeRole::Use(Usage::Call, NameIn::Field("type"))),
+    ("type_identifier", NodeRole::TypeName),
 ];
 
 static GRAMMARS: [Grammar; 15] = [
@@ -215,14 +220,14 @@ static GRAMMARS: [Grammar; 15] = [
         &[
             ("function_definition", FUNCTION),
             ("class_definition", TYPE),
-            ("decorated_definition", Role::Wrapper),
-            ("assignment", Role::Value(NameIn::Field("left"))),
-            ("import_statement", Role::Import),
-            ("import_from_statement", Role::Import),
+            ("decorated_definition", NodeRole::Wrapper),
+            ("assignment", NodeRole::Value(NameIn::Field("left"))),
+            ("import_statement", NodeRole::Import),
+            ("import_from_statement", NodeRole::Import),
             ("call", CALLED),
             (
                 "type",
-                Role::Use(Usage::Type, NameIn::Child(&["identifier", "attribute", "generic_type", "member_type"])),
+                NodeRole::Use(Usage::Type, NameIn::Child(&["identifier", "attribute", "generic_type", "member_type"])),
             ),
         ],
         &[],
@@ -240,13 +245,13 @@ static GRAMMARS: [Grammar; 15] = [
             ("method_elem", FUNCTION),
             ("type_spec", TYPE),
             ("type_alias", TYPE),
-            ("type_declaration", Role::Wrapper),
+            ("type_declaration", NodeRole::Wrapper),
             ("const_spec", VALUE),
             ("var_spec", VALUE),
             ("field_declaration", VALUE),
-            ("import_declaration", Role::Import),
+            ("import_declaration", NodeRole::Import),
             ("call_expression", CALLED),
-            ("type_identifier", Role::TypeName),
+            ("type_identifier", NodeRole::TypeName),
         ],
         &["struct_type", "interface_type"],
     ),
@@ -266,10 +271,10 @@ static GRAMMARS: [Grammar; 15] = [
             ("record_declaration", TYPE),
             ("variable_declarator", VALUE),
             ("enum_constant", VALUE),
-            ("import_declaration", Role::Import),
+            ("import_declaration", NodeRole::Import),
             ("method_invocation", NAMED),
-            ("object_creation_expression", Role::Use(Usage::Call, NameIn::Field("type"))),
-            ("type_identifier", Role::TypeName),
+            ("object_creation_expression", NodeRole::Use(Usage::Call, NameIn::Field("type"))),
+            ("type_identifier", NodeRole::TypeName),
         ],
         &[],
     ),
@@ -282,10 +287,10 @@ static GRAMMARS: [Grammar; 15] = [
             ("class_declaration", TYPE),
             ("object_declaration", TYPE),
             ("companion_object", GROUP),
-            ("import", Role::Import),
-            ("call_expression", Role::Use(Usage::Call, NameIn::Child(&["identifier", "navigation_expression"]))),
-            ("constructor_invocation", Role::Use(Usage::Call, NameIn::Child(&["user_type"]))),
-            ("user_type", Role::Use(Usage::Type, NameIn::Child(&["identifier"]))),
+            ("import", NodeRole::Import),
+            ("call_expression", NodeRole::Use(Usage::Call, NameIn::Child(&["identifier", "navigation_expression"]))),
+            ("constructor_invocation", NodeRole::Use(Usage::Call, NameIn::Child(&["user_type"]))),
+            ("user_type", NodeRole::Use(Usage::Type, NameIn::Child(&["identifier"]))),
         ],
         &["function_body", "class_body", "enum_class_body"],
     ),
@@ -298,9 +303,9 @@ static GRAMMARS: [Grammar; 15] = [
             ("singleton_method", FUNCTION),
             ("class", TYPE),
             ("module", GROUP),
-            ("assignment", Role::Value(NameIn::Field("left"))),
-            ("call", Role::Case { function: "method", names: CASES }),
-            ("constant", Role::TypeName),
+            ("assignment", NodeRole::Value(NameIn::Field("left"))),
+            ("call", NodeRole::Case { function: "method", names: CASES }),
+            ("constant", NodeRole::TypeName),
         ],
         &[],
     ),
@@ -317,14 +322,14 @@ static GRAMMARS: [Grammar; 15] = [
             ("enum_declaration", TYPE),
             ("namespace_definition", GROUP),
             ("property_element", VALUE),
-            ("const_element", Role::Value(NameIn::Child(&["name"]))),
-            ("namespace_use_declaration", Role::Import),
+            ("const_element", NodeRole::Value(NameIn::Child(&["name"]))),
+            ("namespace_use_declaration", NodeRole::Import),
             ("function_call_expression", CALLED),
             ("member_call_expression", NAMED),
             ("nullsafe_member_call_expression", NAMED),
             ("scoped_call_expression", NAMED),
-            ("object_creation_expression", Role::Use(Usage::Call, NameIn::Child(&["name", "qualified_name"]))),
-            ("named_type", Role::Use(Usage::Type, NameIn::Child(&["name", "qualified_name"]))),
+            ("object_creation_expression", NodeRole::Use(Usage::Call, NameIn::Child(&["name", "qualified_name"]))),
+            ("named_type", NodeRole::Use(Usage::Type, NameIn::Child(&["name", "qualified_name"]))),
         ],
         &[],
     ),
@@ -341,17 +346,17 @@ static GRAMMARS: [Grammar; 15] = [
             ("union_item", TYPE),
             ("trait_item", TYPE),
             ("type_item", TYPE),
-            ("impl_item", Role::Define(Kind::Group, NameIn::Field("type"))),
+            ("impl_item", NodeRole::Define(Kind::Group, NameIn::Field("type"))),
             ("mod_item", GROUP),
             ("const_item", VALUE),
             ("static_item", VALUE),
             ("field_declaration", VALUE),
             ("enum_variant", VALUE),
-            ("use_declaration", Role::Import),
+            ("use_declaration", NodeRole::Import),
             ("call_expression", CALLED),
-            ("macro_invocation", Role::Use(Usage::Call, NameIn::Field("macro"))),
-            ("struct_expression", Role::Use(Usage::Type, NAME)),
-            ("type_identifier", Role::TypeName),
+            ("macro_invocation", NodeRole::Use(Usage::Call, NameIn::Field("macro"))),
+            ("struct_expression", NodeRole::Use(Usage::Type, NAME)),
+            ("type_identifier", NodeRole::TypeName),
         ],
         &[],
     ),
@@ -382,11 +387,11 @@ static GRAMMARS: [Grammar; 15] = [
             ("namespace_declaration", GROUP),
             ("variable_declarator", VALUE),
             ("enum_member_declaration", VALUE),
-            ("using_directive", Role::Import),
+            ("using_directive", NodeRole::Import),
             ("invocation_expression", CALLED),
-            ("object_creation_expression", Role::Use(Usage::Call, NameIn::Field("type"))),
-            ("parameter", Role::Use(Usage::Type, NameIn::Field("type"))),
-            ("variable_declaration", Role::Use(Usage::Type, NameIn::Field("type"))),
+            ("object_creation_expression", NodeRole::Use(Usage::Call, NameIn::Field("type"))),
+            ("parameter", NodeRole::Use(Usage::Type, NameIn::Field("type"))),
+            ("variable_declaration", NodeRole::Use(Usage::Type, NameIn::Field("type"))),
         ],
         &[],
     ),
@@ -416,8 +421,7 @@ impl Grammar {
     /// Returns the kinds of nodes in the table that the grammar does not have. C++ has kinds that are missing from C.
     pub(super) fn unknown_kinds(&self) -> Vec<&'static str> {
         let table = self.table();
-        let is_known = |kind: &str| table.language.id_for_node_kind(kind, true) != 0;
         let roles = self.roles.iter().map(|(kind, _)| *kind).chain(self.bodies.iter().copied());
-        roles.filter(|kind| !is_known(kind)).collect()
+        roles.filter(|kind| table.language.id_for_node_kind(kind, true) == 0).collect()
     }
 }

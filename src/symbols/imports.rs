@@ -7,20 +7,21 @@ pub(super) type Renamed<'n> = (Node<'n>, Node<'n>);
 
 /// Returns the two names of a renaming import: `load as read_config`, `readConfig: load`.
 pub(super) fn renamed(node: Node<'_>) -> Option<Renamed<'_>> {
-    let field = |name: &str| node.child_by_field_name(name);
     match node.kind() {
         // Python and JavaScript.
-        "aliased_import" | "import_specifier" => Some((field("name")?, field("alias")?)),
+        "aliased_import" | "import_specifier" => {
+            Some((node.child_by_field_name("name")?, node.child_by_field_name("alias")?))
+        }
         // Rust.
-        "use_as_clause" => Some((field("path")?, field("alias")?)),
+        "use_as_clause" => Some((node.child_by_field_name("path")?, node.child_by_field_name("alias")?)),
         // PHP.
         "namespace_use_clause" => {
-            let alias = field("alias")?;
+            let alias = node.child_by_field_name("alias")?;
             Some((node.named_child(0).filter(|original| *original != alias)?, alias))
         }
         // C#: `using Config = App.Settings;`.
         "using_directive" => {
-            let alias = field("name")?;
+            let alias = node.child_by_field_name("name")?;
             let mut cursor = node.walk();
             let original = node.named_children(&mut cursor).find(|child| *child != alias)?;
             Some((original, alias))
@@ -37,8 +38,8 @@ pub(super) fn renamed(node: Node<'_>) -> Option<Renamed<'_>> {
 /// Returns the pairs of names of a renaming CommonJS import: `const { load: readConfig } = require("./config")`,
 /// `const readConfig = require("./config").load`.
 pub(super) fn required<'n>(node: Node<'n>, text: &[u8]) -> Vec<Renamed<'n>> {
-    let both = || Some((node.child_by_field_name("name")?, node.child_by_field_name("value")?));
-    let Some((name, value)) = both().filter(|_| node.kind() == "variable_declarator") else { return Vec::new() };
+    let pair = node.child_by_field_name("name").zip(node.child_by_field_name("value"));
+    let Some((name, value)) = pair.filter(|_| node.kind() == "variable_declarator") else { return Vec::new() };
     if value.kind() == "member_expression" {
         let property = value.child_by_field_name("property");
         let object = value.child_by_field_name("object").filter(|object| is_require(*object, text));

@@ -15,12 +15,14 @@ pub(super) struct Module {
 /// Returns the module of an import; `None` if it has no names, has several modules, or the language has no modules.
 /// `import` is the whole statement, or the declaration of a variable with the value `require("…")`.
 pub(super) fn of(import: Node<'_>, text: &[u8]) -> Option<Module> {
-    let field = |name: &str| import.child_by_field_name(name);
     let (node, first) = match import.kind() {
         // Python.
-        "import_from_statement" => field("module_name").map(|module| (module, module.end_byte()))?,
+        "import_from_statement" => {
+            let module = import.child_by_field_name("module_name")?;
+            (module, module.end_byte())
+        }
         // JavaScript and TypeScript. Python's statement of this kind has no source.
-        "import_statement" => (field("source")?, 0),
+        "import_statement" => (import.child_by_field_name("source")?, 0),
         "variable_declarator" => (super::standard::required(import)?, 0),
         // Java and Kotlin. Go's node of this kind has other children.
         "import_declaration" | "import" => {
@@ -28,7 +30,7 @@ pub(super) fn of(import: Node<'_>, text: &[u8]) -> Option<Module> {
             (path, last_child(path)?.start_byte())
         }
         // Rust.
-        "use_declaration" => (field("argument")?, 0),
+        "use_declaration" => (import.child_by_field_name("argument")?, 0),
         // PHP: `use A\B\C;`, `use A\B\C as D;`.
         "namespace_use_declaration" => {
             let clause = only_clause(import)?;
@@ -53,9 +55,10 @@ fn path_of(import: Node<'_>) -> Option<Node<'_>> {
     if import.named_children(&mut cursor).any(|child| child.kind() == "asterisk") {
         return None;
     }
-    let is_path =
-        |child: &Node<'_>| matches!(child.kind(), "scoped_identifier" | "qualified_identifier" | "identifier");
-    import.named_children(&mut cursor).find(is_path).filter(|path| path.named_child_count() > 1)
+    import
+        .named_children(&mut cursor)
+        .find(|child| matches!(child.kind(), "scoped_identifier" | "qualified_identifier" | "identifier"))
+        .filter(|path| path.named_child_count() > 1)
 }
 
 /// Returns the clause of a PHP `use` with a single clause. A group has several names below one prefix.

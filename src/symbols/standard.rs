@@ -27,25 +27,31 @@ const NODE: &str = "\
 /// Returns the first byte of the names that an import takes from the standard library; `None` for other imports.
 /// `import` is the whole statement, or the declaration of a variable with the value `require("…")`.
 pub(super) fn names_from(import: Node<'_>, text: &[u8]) -> Option<usize> {
-    let field = |name: &str| import.child_by_field_name(name);
     let path = import.named_child(0);
     // The last name of a path is the imported one.
     let last = path.and_then(last_child).map(|name| name.start_byte());
     match import.kind() {
         // Python.
         "import_from_statement" => {
-            let module = field("module_name").filter(|module| starts_with(*module, text, PYTHON))?;
+            let module = import.child_by_field_name("module_name")?;
+            if !starts_with(module, text, PYTHON) {
+                return None;
+            }
             Some(module.end_byte())
         }
         // JavaScript and TypeScript.
-        "import_statement" => field("source").filter(|source| is_of_node(*source, text)).map(|_| 0),
+        "import_statement" => {
+            import.child_by_field_name("source").filter(|source| is_of_node(*source, text)).map(|_| 0)
+        }
         "variable_declarator" => required(import).filter(|source| is_of_node(*source, text)).map(|_| 0),
         // Java. Packages of `javax` may be from other vendors.
         "import_declaration" => last.filter(|_| path.is_some_and(|path| starts_with(path, text, "java"))),
         // Kotlin.
         "import" => last.filter(|_| path.is_some_and(|path| starts_with(path, text, "java kotlin"))),
         // Rust.
-        "use_declaration" => field("argument").filter(|path| starts_with(*path, text, "std core alloc")).map(|_| 0),
+        "use_declaration" => {
+            import.child_by_field_name("argument").filter(|path| starts_with(*path, text, "std core alloc")).map(|_| 0)
+        }
         _ => None,
     }
 }
@@ -53,9 +59,10 @@ pub(super) fn names_from(import: Node<'_>, text: &[u8]) -> Option<usize> {
 /// Returns the names that a declaration with the value `require("…")` takes from its module, as defined there: `join`
 /// and `sep` of `const { join, sep: separator } = require("path")`.
 pub(super) fn required_names(declaration: Node<'_>) -> Vec<Node<'_>> {
-    let field = |name: &str| declaration.child_by_field_name(name);
-    let property = field("value").and_then(|value| value.child_by_field_name("property"));
-    let Some(pattern) = field("name").filter(|name| name.kind() == "object_pattern") else {
+    let value = declaration.child_by_field_name("value");
+    let property = value.and_then(|value| value.child_by_field_name("property"));
+    let name = declaration.child_by_field_name("name");
+    let Some(pattern) = name.filter(|name| name.kind() == "object_pattern") else {
         return property.into_iter().collect();
     };
     let mut cursor = pattern.walk();

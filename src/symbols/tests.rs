@@ -8,11 +8,12 @@ fn symbols(path: &str, text: &str) -> Symbols {
 
 /// Returns definitions as `kind name first-last signature`.
 fn definitions(path: &str, text: &str) -> Vec<String> {
-    let shown = |d: &Definition| {
+    let symbols = symbols(path, text);
+    let shown = symbols.definitions.iter().map(|d| {
         let kind = format!("{:?}", d.kind).to_lowercase();
         format!("{kind} {} {}-{} {}", d.name, d.lines.start(), d.lines.end(), d.signature.end())
-    };
-    symbols(path, text).definitions.iter().map(shown).collect()
+    });
+    shown.collect()
 }
 
 fn uses(path: &str, text: &str, usage: Usage) -> Vec<String> {
@@ -319,8 +320,8 @@ fn a_chain_of_calls_has_each_call_on_its_line() {
 #[test]
 fn the_innermost_function_encloses_a_line() {
     let symbols = symbols("a.py", "def f():\n    def g():\n        x\n    y\nz\n");
-    let name = |line| symbols.function_at(line).map(|d| d.name.as_str());
-    assert_eq!([name(3), name(4), name(5)], [Some("g"), Some("f"), None]);
+    let names = [3, 4, 5].map(|line| symbols.function_at(line).map(|d| d.name.as_str()));
+    assert_eq!(names, [Some("g"), Some("f"), None]);
 }
 
 #[test]
@@ -345,7 +346,9 @@ fn hostile_files_end_in_time_and_without_a_crash() {
 #[test]
 fn files_of_other_languages_have_no_symbols() {
     assert!(!is_supported(&RepoPath::from("a.md")) && is_supported(&RepoPath::from("src/A.KT")));
-    let share = |a: &str, b: &str| share_names(&RepoPath::from(a), &RepoPath::from(b));
+    fn share(a: &str, b: &str) -> bool {
+        share_names(&RepoPath::from(a), &RepoPath::from(b))
+    }
     assert!(share("a.ts", "b.js") && share("a.h", "b.c") && !share("a.py", "b.go") && !share("a.md", "b.md"));
 }
 
@@ -363,8 +366,11 @@ fn the_first_name_before_a_use_is_its_qualifier() {
         ("a.rb", "Faraday.get(@a&.b)\n", "Faraday.get Faraday @a.b"),
         ("a.cs", "class A { void F() { JsonConvert.To(1); } }\n", "JsonConvert.To"),
     ] {
-        let shown = |u: Use| if u.qualifier.is_empty() { u.name } else { format!("{}.{}", u.qualifier, u.name) };
-        let found: Vec<String> = symbols(path, text).uses.into_iter().map(shown).collect();
+        let found: Vec<String> = symbols(path, text)
+            .uses
+            .into_iter()
+            .map(|u| if u.qualifier.is_empty() { u.name } else { format!("{}.{}", u.qualifier, u.name) })
+            .collect();
         assert_eq!(found.join(" "), expected, "{path}");
     }
 }

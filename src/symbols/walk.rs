@@ -1,10 +1,10 @@
 //! Walks a syntax tree once and collects definitions and uses.
 
-use super::grammar::{Grammar, NameIn, Role, Table};
+use super::grammar::{Grammar, NameIn, NodeRole, NodeTable};
 use super::modules::{self, Module};
 use super::{
-    Binding, Block, Definition, Kind, MAX_HEADING, Symbols, Usage, Use, Value, bindings, depth, imports, standard,
-    whole,
+    Binding, Definition, Kind, MAX_HEADING, NamedValue, StatementBlock, Symbols, Usage, Use, bindings, depth, imports,
+    standard, whole,
 };
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -64,7 +64,7 @@ const BASE_LISTS: [&str; 16] = [
 const MOST_BASES: usize = 32;
 
 /// A name, and its first byte in the file.
-struct Name {
+struct FoundName {
     text: String,
     at: usize,
 }
@@ -74,7 +74,7 @@ pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
     let table = grammar.table();
     let tree = parse(table, text)?;
     let outer = HashSet::from([tree.root_node().id()]);
-    let mut reader = Reader {
+    let mut reader = SymbolReader {
         grammar,
         table,
         text,
@@ -92,7 +92,7 @@ pub(super) fn read(grammar: &Grammar, text: &[u8]) -> Option<Symbols> {
     Some(reader.symbols)
 }
 
-fn parse(table: &Table, text: &[u8]) -> Option<Tree> {
+fn parse(table: &NodeTable, text: &[u8]) -> Option<Tree> {
     if depth::is_too_deep(text) {
         return None;
     }
@@ -100,17 +100,19 @@ fn parse(table: &Table, text: &[u8]) -> Option<Tree> {
     parser.set_language(&table.language).ok()?;
     let end = Instant::now() + TIME;
     let mut steps = STEPS + text.len() / BYTES_PER_STEP;
-    let mut stop = |_: &tree_sitter::ParseState| {
-        steps = steps.saturating_sub(1);
-        if steps > 0 && Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    };
-    let options = ParseOptions::new().progress_callback(&mut stop);
-    parser.parse_with_options(&mut |at, _| text.get(at..).unwrap_or_default(), None, Some(options))
+    parser.parse_with_options(
+        &mut |at, _| text.get(at..).unwrap_or_default(),
+        None,
+        Some(ParseOptions::new().progress_callback(&mut |_| {
+            steps = steps.saturating_sub(1);
+            if steps > 0 && Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })),
+    )
 }
 
-struct Reader<'t> {
+struct SymbolReader<'t> {
     grammar: &'t Grammar,
-    table: &'t Table,
+    table: &'t NodeTable,
     text: &'t [u8],
     symbols: Symbols,
     /// Nodes whose children are outside of functions: the file, and the bodies of types and groups.
@@ -123,7 +125,7 @@ struct Reader<'t> {
     module: Option<Module>,
 }
 
-impl Reader<'_> {
+impl SymbolReader<'_> {
     /// Visits every node, parents first, without recursion: hostile files can nest without limit.
     fn walk(&mut self, tree: &Tree) {
         let mut cursor = tree.walk();
@@ -147,7 +149,7 @@ impl Reader<'_> {
             if let Some((_, lines)) = scopes.last().filter(|_| local.binds) {
                 self.bind(node, lines);
             }
-            if self.table.role(node.kind_id()) == Some(Role::Import) && importing.is_none() {
+            if self.table.role(node.kind_id()) == Some(NodeRole::Import) && importing.is_none() {
                 importing = Some(parents.len());
                 self.standard_from = standard::names_from(node, self.text);
                 self.module = modules::of(node, self.text);
@@ -182,15 +184,15 @@ impl Reader<'_> {
             self.outer.insert(node.id());
         } else if last(node) > first(node) && !node.kind().contains("comment") && self.symbols.blocks.len() < MOST {
             let heading = self.line_at(node.start_byte());
-            self.symbols.blocks.push(Block { lines: first(node)..=last(node), heading });
+            self.symbols.blocks.push(StatementBlock { lines: first(node)..=last(node), heading });
         }
     }
 
     /// Collects the symbols of a node. Returns the first line of the wrapper of its children.
     fn visit(&mut self, node: Node<'_>, wrapper: Option<u32>) -> Option<u32> {
         match self.table.role(node.kind_id()) {
-            Some(Role::Wrapper) => return Some(wrapper.unwrap_or_else(|| first(node))),
-            Some(Role::Define(kind, NameIn::Assigned { left, right })) => {
+            Some(NodeRole::Wrapper) => return Some(wrapper.unwrap_or_else(|| first(node))),
+            Some(NodeRole::Define(kind, NameIn::Assigned { left, right })) => {
                 self.require(node);
                 if let Some(kind) = assigned(node, right, kind)
                     && let Some(name) = node.child_by_field_name(left).and_then(|n| self.last_name(n))
@@ -202,14 +204,14 @@ impl Reader<'_> {
                 // In `const a = 1, b = () => {}` both declarations have the wrapper.
                 return wrapper;
             }
-            Some(Role::Define(kind, name)) => {
+            Some(NodeRole::Define(kind, name)) => {
                 if has_content(node)
                     && let Some(name) = self.name(node, name)
                 {
                     self.define(node, name, kind, wrapper);
                 }
             }
-            Some(Role::Use(usage, name)) => {
+            Some(NodeRole::Use(usage, name)) => {
                 if let Some(path) = imports::sourced(node, self.text) {
                     self.keep_import(path);
                 }
@@ -217,19 +219,19 @@ impl Reader<'_> {
                     self.refer(name, usage, first(node));
                 }
             }
-            Some(Role::Value(NameIn::Field(field))) => self.value(node, node.child_by_field_name(field)),
-            Some(Role::Value(name)) => {
+            Some(NodeRole::Value(NameIn::Field(field))) => self.value(node, node.child_by_field_name(field)),
+            Some(NodeRole::Value(name)) => {
                 if let Some(name) = self.name(node, name) {
                     self.keep_value(&name, first(node), false);
                 }
             }
-            Some(Role::TypeName) => {
+            Some(NodeRole::TypeName) => {
                 if let Some(name) = self.leaf(node) {
                     self.refer(name, Usage::Type, first(node));
                 }
             }
-            Some(Role::Case { function, names }) => self.case(node, function, names, wrapper),
-            Some(Role::Import) => {}
+            Some(NodeRole::Case { function, names }) => self.case(node, function, names, wrapper),
+            Some(NodeRole::Import) => {}
             None => self.mention(node),
         }
         None
@@ -309,16 +311,16 @@ impl Reader<'_> {
             "rust" => &[b"::"],
             _ => &[b"::", b"?.", b"&.", b"->", b"."],
         };
-        let is_part = |b: &u8| b.is_ascii_alphanumeric() || b"_$@".contains(b) || !b.is_ascii();
         let from = at.saturating_sub(LINE);
         let mut before = self.text.get(from..at).unwrap_or_default();
         let mut found: &[u8] = &[];
-        // `...names.all()` spreads a value, and `1..count.get()` is a range.
-        let strip = |before: &[u8]| marks.iter().find_map(|mark| before.strip_suffix(*mark)).map(<[u8]>::len);
-        while let Some(length) = strip(before).filter(|_| !before.ends_with(b"..")) {
-            let rest = &before[..length];
+        while let Some(rest) = marks.iter().find_map(|mark| before.strip_suffix(*mark)) {
+            // `...names.all()` spreads a value, and `1..count.get()` is a range.
+            if before.ends_with(b"..") {
+                break;
+            }
             let rest = rest.trim_ascii_end();
-            let start = rest.iter().rposition(|b| !is_part(b)).map_or(0, |at| at + 1);
+            let start = rest.iter().rposition(|b| !is_part_of_qualifier(*b)).map_or(0, |at| at + 1);
             // A call, an index, or the start of the bytes that are read.
             if start == rest.len() || start == 0 && from > 0 {
                 return String::new();
@@ -381,11 +383,11 @@ impl Reader<'_> {
         }
     }
 
-    fn keep_value(&mut self, name: &Name, line: u32, is_member: bool) {
+    fn keep_value(&mut self, name: &FoundName, line: u32, is_member: bool) {
         self.taken.insert(name.at);
         if self.symbols.values.len() < MOST {
             let name = name.text.trim_start_matches('@').to_owned();
-            self.symbols.values.push(Value { name, line, is_member });
+            self.symbols.values.push(NamedValue { name, line, is_member });
         }
     }
 
@@ -397,7 +399,7 @@ impl Reader<'_> {
         let is_case = self.leaf(base).is_some_and(|n| names.contains(&n.text.as_str()));
         let title = node.child_by_field_name("arguments").and_then(|a| a.named_child(0));
         if is_case && let Some(title) = title.filter(|t| t.kind().contains("string")) {
-            let name = Name { text: self.shown(title), at: node.start_byte() };
+            let name = FoundName { text: self.shown(title), at: node.start_byte() };
             return self.define(node, name, Kind::Test, wrapper);
         }
         let path = title.filter(|t| t.kind().contains("string"));
@@ -411,7 +413,7 @@ impl Reader<'_> {
         }
     }
 
-    fn define(&mut self, node: Node<'_>, name: Name, kind: Kind, wrapper: Option<u32>) {
+    fn define(&mut self, node: Node<'_>, name: FoundName, kind: Kind, wrapper: Option<u32>) {
         if self.symbols.definitions.len() >= MOST || name.text.is_empty() {
             return;
         }
@@ -469,8 +471,10 @@ impl Reader<'_> {
             // In `D by value`, the name after the type is a value.
             let most = if list.kind() == "explicit_delegation" { 1 } else { MOST_BASES };
             let mut cursor = list.walk();
-            let is_type = |n: &Node<'_>| !n.kind().contains("argument") && n.kind() != "access_specifier";
-            for child in list.named_children(&mut cursor).filter(is_type).take(most) {
+            let types = list
+                .named_children(&mut cursor)
+                .filter(|n| !n.kind().contains("argument") && n.kind() != "access_specifier");
+            for child in types.take(most) {
                 // In `Generic[T]`, the first part is the name.
                 let named = child.child_by_field_name("value").filter(|_| child.kind() == "subscript").unwrap_or(child);
                 match BASE_LISTS.contains(&child.kind()) {
@@ -492,8 +496,9 @@ impl Reader<'_> {
         let line = &rest[..memchr::memchr(b'\n', rest).unwrap_or(rest.len())];
         let start = start + (line.len() - line.trim_ascii_start().len());
         let line = line.trim_ascii();
-        let is_start = |end: &usize| line.get(*end).is_none_or(|b| b & 0xc0 != 0x80);
-        let end = (0..=line.len().min(MAX_HEADING)).rev().find(is_start).unwrap_or(0);
+        // The end of a character.
+        let mut ends = (0..=line.len().min(MAX_HEADING)).rev();
+        let end = ends.find(|end| line.get(*end).is_none_or(|b| b & 0xc0 != 0x80)).unwrap_or(0);
         start..start + line[..end].trim_ascii_end().len()
     }
 
@@ -506,7 +511,7 @@ impl Reader<'_> {
         }
     }
 
-    fn refer(&mut self, name: Name, usage: Usage, line: u32) {
+    fn refer(&mut self, name: FoundName, usage: Usage, line: u32) {
         if self.symbols.uses.len() < MOST && !name.text.is_empty() && self.taken.insert(name.at) {
             let qualifier = self.qualifier(name.at);
             self.symbols.uses.push(Use { name: name.text, qualifier, usage, line });
@@ -515,21 +520,21 @@ impl Reader<'_> {
 
     /// Returns the body of a definition, or of the assigned function.
     fn body<'n>(&self, node: Node<'n>) -> Option<Node<'n>> {
-        let direct = node.child_by_field_name("body");
-        let value = || {
-            ["value", "right", "type"].iter().find_map(|f| {
-                let value = node.child_by_field_name(f)?;
-                if self.grammar.bodies.contains(&value.kind()) {
-                    return Some(value);
-                }
-                value.child_by_field_name("body")
-            })
-        };
-        let child = || {
+        node.child_by_field_name("body").or_else(|| self.body_of_value(node)).or_else(|| {
             let mut cursor = node.walk();
             node.named_children(&mut cursor).find(|c| self.grammar.bodies.contains(&c.kind()))
-        };
-        direct.or_else(value).or_else(child)
+        })
+    }
+
+    /// Returns the body of the function that a definition assigns.
+    fn body_of_value<'n>(&self, node: Node<'n>) -> Option<Node<'n>> {
+        ["value", "right", "type"].iter().find_map(|f| {
+            let value = node.child_by_field_name(f)?;
+            if self.grammar.bodies.contains(&value.kind()) {
+                return Some(value);
+            }
+            value.child_by_field_name("body")
+        })
     }
 
     /// Returns the last line before a body.
@@ -549,15 +554,15 @@ impl Reader<'_> {
         before.map_or(1, last).max(1).min(line)
     }
 
-    fn name(&self, node: Node<'_>, name: NameIn) -> Option<Name> {
+    fn name(&self, node: Node<'_>, name: NameIn) -> Option<FoundName> {
         match name {
             NameIn::Field(field) => self.last_name(node.child_by_field_name(field)?),
             NameIn::Declarator => {
                 let mut at = node;
                 for _ in 0..DEPTH {
+                    let inner = at.child_by_field_name("declarator");
                     // A reference, `Foo& get()`, has its declarator without a field.
-                    let reference = || at.named_child(0).filter(|_| at.kind() == "reference_declarator");
-                    match at.child_by_field_name("declarator").or_else(reference) {
+                    match inner.or_else(|| at.named_child(0).filter(|_| at.kind() == "reference_declarator")) {
                         Some(inner) => at = inner,
                         None => break,
                     }
@@ -574,7 +579,7 @@ impl Reader<'_> {
     }
 
     /// Returns the last part of a name: `c` of `a.b.c`, `a::b::c`, `a->c`, `c<T>`.
-    fn last_name(&self, node: Node<'_>) -> Option<Name> {
+    fn last_name(&self, node: Node<'_>) -> Option<FoundName> {
         /// Fields with the last part of a qualified name.
         const LAST: [&str; 8] = ["property", "attribute", "field", "name", "function", "method", "suffix", "operand"];
         let mut at = node;
@@ -583,22 +588,15 @@ impl Reader<'_> {
                 return self.leaf(at);
             }
             let inner = LAST.iter().find_map(|f| at.child_by_field_name(f));
-            let last = || {
-                (0..at.named_child_count()).rev().find_map(|i| {
-                    let child = at.named_child(i as u32)?;
-                    let is_name = ["identifier", "name", "constant", "word"].iter().any(|k| child.kind().ends_with(k));
-                    (is_name || child.kind() == "user_type").then_some(child)
-                })
-            };
-            at = inner.or_else(last)?;
+            at = inner.or_else(|| last_named(at))?;
         }
         None
     }
 
     /// Returns the text of a leaf if it is a name.
-    fn leaf(&self, node: Node<'_>) -> Option<Name> {
+    fn leaf(&self, node: Node<'_>) -> Option<FoundName> {
         let text = name_of(self.text.get(node.byte_range())?)?;
-        Some(Name { text, at: node.start_byte() })
+        Some(FoundName { text, at: node.start_byte() })
     }
 
     /// Returns the start of a node's text, on one line.
@@ -609,11 +607,26 @@ impl Reader<'_> {
     }
 }
 
+/// Returns the last child of a node that is a name or a type.
+fn last_named(node: Node<'_>) -> Option<Node<'_>> {
+    (0..node.named_child_count()).rev().find_map(|i| {
+        let child = node.named_child(i as u32)?;
+        let is_name = ["identifier", "name", "constant", "word"].iter().any(|k| child.kind().ends_with(k));
+        (is_name || child.kind() == "user_type").then_some(child)
+    })
+}
+
+/// Returns true if a byte can be part of a name before another name.
+fn is_part_of_qualifier(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || b"_$@".contains(&b) || !b.is_ascii()
+}
+
 /// Returns a text if it is a name.
 fn name_of(text: &[u8]) -> Option<String> {
-    let is_name = |b: &u8| b.is_ascii_alphanumeric() || b"_$!?=-~#@.".contains(b) || !b.is_ascii();
-    let is_short = !text.is_empty() && text.len() <= NAME;
-    (is_short && text.iter().all(is_name)).then(|| String::from_utf8_lossy(text).into_owned())
+    let is_name = !text.is_empty()
+        && text.len() <= NAME
+        && text.iter().all(|b| b.is_ascii_alphanumeric() || b"_$!?=-~#@.".contains(b) || !b.is_ascii());
+    is_name.then(|| String::from_utf8_lossy(text).into_owned())
 }
 
 /// Returns true for a definition that is a member of an object: a method, or `store.load = () => {}`.

@@ -92,9 +92,6 @@ fn go_package(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
     if let Some(alias) = import.child_by_field_name("name") {
         return vec![(shown(alias, text), module)];
     }
-    let is_version = |part: &str| {
-        part.strip_prefix('v').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
-    };
     let mut parts = module.rsplit('/');
     let mut last = parts.next().unwrap_or_default();
     if is_version(last) {
@@ -105,6 +102,11 @@ fn go_package(import: Node<'_>, text: &[u8]) -> Vec<Whole> {
     let bare = last.strip_prefix("go-").unwrap_or(last);
     let bare = bare.strip_suffix("-go").or_else(|| bare.strip_suffix(".go")).unwrap_or(bare);
     vec![(bare.to_owned(), module.clone())]
+}
+
+/// Returns true if a part of a path is a version of Go's modules, such as `v3`.
+fn is_version(part: &str) -> bool {
+    part.strip_prefix('v').is_some_and(|digits| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()))
 }
 
 /// Returns the text of a node without the quotes around it.

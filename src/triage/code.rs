@@ -12,7 +12,7 @@ const MOST: usize = 4_000;
 
 /// The code of a finding.
 #[derive(Clone, Debug, Default)]
-pub struct Code {
+pub struct FindingCode {
     pub rows: Vec<CodeRow>,
     /// Index of the first row of the finding.
     pub focus: usize,
@@ -43,22 +43,22 @@ pub struct CodeLine {
 }
 
 /// Returns the code of a finding. Secrets in the lines are masked, as in the store.
-pub fn code(finding: &Finding, files: &[(Option<ObjectId>, FileChange)]) -> Code {
+pub fn code(finding: &Finding, files: &[(Option<ObjectId>, FileChange)]) -> FindingCode {
     let Some(file) = &finding.file else {
         return quote(finding, "the finding is about the whole change");
     };
-    let is_it = |(commit, change): &&(Option<ObjectId>, FileChange)| {
-        commit.map(|c| c.to_string()) == finding.commit && change.path().to_wire() == *file
-    };
-    let text = files.iter().rev().find(is_it).and_then(|(_, change)| change.text());
-    match text {
+    let found = files
+        .iter()
+        .rev()
+        .find(|(commit, change)| commit.map(|c| c.to_string()) == finding.commit && change.path().to_wire() == *file);
+    match found.and_then(|(_, change)| change.text()) {
         Some(text) => change(finding, file, text),
         None => quote(finding, "the lines are not in the stored change"),
     }
 }
 
 /// Returns the hunks of a file, at most [`AROUND`] lines on each side of the finding.
-fn change(finding: &Finding, file: &str, text: &TextChange) -> Code {
+fn change(finding: &Finding, file: &str, text: &TextChange) -> FindingCode {
     let mut all: Vec<CodeRow> = Vec::new();
     for hunk in &text.hunks {
         if !all.is_empty() {
@@ -72,17 +72,16 @@ fn change(finding: &Finding, file: &str, text: &TextChange) -> Code {
     };
     let from = focus.saturating_sub(AROUND);
     let to = (focus + AROUND).min(all.len());
-    Code { rows: all.drain(from..to).collect(), focus: focus - from, note: None }
+    FindingCode { rows: all.drain(from..to).collect(), focus: focus - from, note: None }
 }
 
 fn hunk_lines(finding: &Finding, file: &str, text: &TextChange, hunk: &Hunk) -> Vec<CodeLine> {
     let lines: Vec<_> = text.lines(hunk).collect();
     // Each side is coloured as a separate text: a removed quote must not open a string in the lines after it.
-    let side = |without: LineKind| {
-        let own = lines.iter().filter(move |l| l.kind != without).map(|l| trim_line_end(l.text));
+    let [mut old, mut new] = [LineKind::Added, LineKind::Removed].map(|other| {
+        let own = lines.iter().filter(|l| l.kind != other).map(|l| trim_line_end(l.text));
         paint::lines(file.as_bytes(), own).into_iter()
-    };
-    let (mut old, mut new) = (side(LineKind::Added), side(LineKind::Removed));
+    });
     let mut out = Vec::with_capacity(lines.len());
     for line in &lines {
         let (before, after) = match line.kind {
@@ -114,7 +113,7 @@ fn quoted(finding: &Finding, text: &[u8]) -> Option<Range<usize>> {
 }
 
 /// Returns the quote of a finding, for one whose lines are not in the change.
-fn quote(finding: &Finding, note: &'static str) -> Code {
+fn quote(finding: &Finding, note: &'static str) -> FindingCode {
     let lines: Vec<&str> = finding.quote.lines().collect();
     let path = finding.file.as_deref().unwrap_or_default();
     let painted = paint::lines(path.as_bytes(), lines.iter().map(|l| l.as_bytes()));
@@ -124,30 +123,27 @@ fn quote(finding: &Finding, note: &'static str) -> Code {
         let (kind, text) = (LineKind::Context, text.as_bytes().to_vec());
         rows.push(CodeRow::Line(CodeLine { number, kind, is_marked: true, text, paint, quoted: None }));
     }
-    Code { rows, focus: 0, note: Some(note) }
+    FindingCode { rows, focus: 0, note: Some(note) }
 }
 
 /// Returns the replacement of a finding as a diff: its lines removed, and the new ones added.
-pub fn replacement(finding: &Finding, code: &Code) -> Vec<CodeLine> {
+pub fn replacement(finding: &Finding, code: &FindingCode) -> Vec<CodeLine> {
     let Some(replacement) = &finding.replacement else { return Vec::new() };
     let path = finding.file.as_deref().unwrap_or_default().as_bytes();
-    let line = |kind: LineKind, text: &[u8], paint: Vec<Painted>| CodeLine {
-        number: None,
-        kind,
-        is_marked: false,
-        text: text.to_vec(),
-        paint,
-        quoted: None,
-    };
     let marked = code.rows.iter().filter_map(|row| match row {
-        CodeRow::Line(l) if l.is_marked => Some(line(LineKind::Removed, &l.text, l.paint.clone())),
+        CodeRow::Line(l) if l.is_marked => Some(unnumbered(LineKind::Removed, &l.text, l.paint.clone())),
         _ => None,
     });
     let mut out: Vec<CodeLine> = marked.collect();
     let lines: Vec<&[u8]> = replacement.lines().map(str::as_bytes).collect();
     let painted = paint::lines(path, lines.iter().copied());
-    out.extend(lines.iter().zip(painted).map(|(text, paint)| line(LineKind::Added, text, paint)));
+    out.extend(lines.iter().zip(painted).map(|(text, paint)| unnumbered(LineKind::Added, text, paint)));
     out
+}
+
+/// Returns a line of a replacement.
+fn unnumbered(kind: LineKind, text: &[u8], paint: Vec<Painted>) -> CodeLine {
+    CodeLine { number: None, kind, is_marked: false, text: text.to_vec(), paint, quoted: None }
 }
 
 #[cfg(test)]
@@ -155,8 +151,8 @@ mod tests {
     use super::super::sample::subject;
     use super::*;
 
-    fn shown(code: &Code) -> Vec<String> {
-        let line = |row: &CodeRow| match row {
+    fn shown(code: &FindingCode) -> Vec<String> {
+        let lines = code.rows.iter().map(|row| match row {
             CodeRow::Gap => "...".to_owned(),
             CodeRow::Line(l) => {
                 let sign = match l.kind {
@@ -168,8 +164,8 @@ mod tests {
                 let number = l.number.map(|n| n.to_string()).unwrap_or_default();
                 format!("{mark}{number}{sign}{}", String::from_utf8_lossy(&l.text))
             }
-        };
-        code.rows.iter().map(line).collect()
+        });
+        lines.collect()
     }
 
     #[test]

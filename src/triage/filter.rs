@@ -1,8 +1,7 @@
 //! Selects and orders the listed findings. Pure.
 
-use super::{Item, Subject, confidence, severity, status};
+use super::{TriageItem, TriageSubject, confidence, severity, status};
 use crate::wire::{Confidence, Disposition, Severity};
-use std::cmp::Ordering;
 
 const SEVERITIES: [Severity; 4] = [Severity::Critical, Severity::Major, Severity::Minor, Severity::Suggestion];
 const CONFIDENCES: [Confidence; 3] = [Confidence::High, Confidence::Medium, Confidence::Low];
@@ -11,7 +10,7 @@ const STATUSES: [Disposition; 5] =
 
 /// A value that a filter can select.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
+pub enum FilterChoice {
     Status(Disposition),
     /// With a decision that an agent proposes.
     Proposed,
@@ -22,7 +21,7 @@ pub enum Choice {
     File(Option<String>),
 }
 
-impl Choice {
+impl FilterChoice {
     /// Returns the name of the group that the value belongs to.
     pub fn group(&self) -> &'static str {
         match self {
@@ -45,7 +44,7 @@ impl Choice {
         }
     }
 
-    fn is_of(&self, item: &Item) -> bool {
+    fn is_of(&self, item: &TriageItem) -> bool {
         let f = &item.finding;
         match self {
             Self::Status(s) => item.has_status(*s),
@@ -65,7 +64,7 @@ pub const WHOLE: &str = "the whole change";
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Values of one group are alternatives; groups restrict each other.
-    pub chosen: Vec<Choice>,
+    pub chosen: Vec<FilterChoice>,
     /// Lower-case text that a finding must contain; empty for any.
     pub search: String,
 }
@@ -75,7 +74,7 @@ impl Filter {
         self.chosen.is_empty() && self.search.is_empty()
     }
 
-    pub fn toggle(&mut self, choice: &Choice) {
+    pub fn toggle(&mut self, choice: &FilterChoice) {
         match self.chosen.iter().position(|c| c == choice) {
             Some(at) => drop(self.chosen.remove(at)),
             None => self.chosen.push(choice.clone()),
@@ -83,12 +82,13 @@ impl Filter {
     }
 
     /// Returns true if the finding is listed.
-    pub fn has(&self, item: &Item) -> bool {
-        let is_fit = |one: &Choice| self.chosen.iter().any(|c| c.group() == one.group() && c.is_of(item));
-        self.chosen.iter().all(is_fit) && (self.search.is_empty() || self.is_found(item))
+    pub fn has(&self, item: &TriageItem) -> bool {
+        let mut groups = self.chosen.iter().map(FilterChoice::group);
+        groups.all(|group| self.chosen.iter().any(|c| c.group() == group && c.is_of(item)))
+            && (self.search.is_empty() || self.is_found(item))
     }
 
-    fn is_found(&self, item: &Item) -> bool {
+    fn is_found(&self, item: &TriageItem) -> bool {
         let f = &item.finding;
         let texts = [Some(&f.id), Some(&f.rule_id), f.file.as_ref(), Some(&f.title), Some(&f.message), Some(&f.quote)];
         texts.into_iter().flatten().any(|text| text.to_lowercase().contains(&self.search))
@@ -98,7 +98,7 @@ impl Filter {
     pub fn label(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         for group in ["status", "severity", "confidence", "origin", "file"] {
-            let names: Vec<&str> = self.chosen.iter().filter(|c| c.group() == group).map(Choice::name).collect();
+            let names: Vec<&str> = self.chosen.iter().filter(|c| c.group() == group).map(FilterChoice::name).collect();
             if !names.is_empty() {
                 parts.push(names.join(", "));
             }
@@ -111,21 +111,24 @@ impl Filter {
 }
 
 /// Returns the values that occur in the findings of a review, with their counts.
-pub fn choices(subject: &Subject) -> Vec<(Choice, usize)> {
-    let mut all: Vec<Choice> = STATUSES.map(Choice::Status).into();
-    all.push(Choice::Proposed);
-    all.extend(SEVERITIES.map(Choice::Severity));
-    all.extend(CONFIDENCES.map(Choice::Confidence));
+pub fn choices(subject: &TriageSubject) -> Vec<(FilterChoice, usize)> {
+    let mut all: Vec<FilterChoice> = STATUSES.map(FilterChoice::Status).into();
+    all.push(FilterChoice::Proposed);
+    all.extend(SEVERITIES.map(FilterChoice::Severity));
+    all.extend(CONFIDENCES.map(FilterChoice::Confidence));
     let mut origins: Vec<&String> = subject.items.iter().map(|i| &i.finding.origin).collect();
     origins.sort();
     origins.dedup();
-    all.extend(origins.into_iter().cloned().map(Choice::Origin));
+    all.extend(origins.into_iter().cloned().map(FilterChoice::Origin));
     let mut files: Vec<&Option<String>> = subject.items.iter().map(|i| &i.finding.file).collect();
     files.sort();
     files.dedup();
-    all.extend(files.into_iter().cloned().map(Choice::File));
-    let count = |choice: &Choice| subject.items.iter().filter(|i| choice.is_of(i)).count();
-    all.into_iter().map(|c| (count(&c), c)).filter(|(n, _)| *n > 0).map(|(n, c)| (c, n)).collect()
+    all.extend(files.into_iter().cloned().map(FilterChoice::File));
+    let counted = all.into_iter().map(|choice| {
+        let n = subject.items.iter().filter(|i| choice.is_of(i)).count();
+        (choice, n)
+    });
+    counted.filter(|(_, n)| *n > 0).collect()
 }
 
 /// The order of the list. Findings of a file stay together.
@@ -159,21 +162,21 @@ impl Sort {
     }
 
     /// Returns the rank of a finding: the lowest comes first.
-    fn rank(self, item: &Item) -> usize {
+    fn rank(self, item: &TriageItem) -> usize {
         let f = &item.finding;
-        let at = |found: Option<usize>| found.unwrap_or(usize::MAX);
-        match self {
-            Self::Place => 0,
-            Self::Severity => at(SEVERITIES.iter().position(|s| *s == f.severity)),
-            Self::Confidence => at(CONFIDENCES.iter().position(|c| *c == f.confidence)),
-            Self::Status => at(STATUSES.iter().position(|s| *s == f.disposition)),
-        }
+        let rank = match self {
+            Self::Place => Some(0),
+            Self::Severity => SEVERITIES.iter().position(|s| *s == f.severity),
+            Self::Confidence => CONFIDENCES.iter().position(|c| *c == f.confidence),
+            Self::Status => STATUSES.iter().position(|s| *s == f.disposition),
+        };
+        rank.unwrap_or(usize::MAX)
     }
 }
 
 /// A row of the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Row {
+pub enum ListRow {
     /// A file with the number of its listed findings, and of the pending ones among them.
     File { name: Option<String>, all: usize, pending: usize },
     /// A finding, by its index.
@@ -181,14 +184,14 @@ pub enum Row {
 }
 
 /// Returns the rows of the list: files by their first finding in the order of `sort`, with their findings.
-pub fn rows(subject: &Subject, filter: &Filter, sort: Sort) -> Vec<Row> {
+pub fn rows(subject: &TriageSubject, filter: &Filter, sort: Sort) -> Vec<ListRow> {
     let items = &subject.items;
     let mut listed: Vec<usize> = (0..items.len()).filter(|i| filter.has(&items[*i])).collect();
-    let place = |i: usize| (&items[i].finding.file, items[i].finding.line, i);
-    let compare = |a: &usize, b: &usize| -> Ordering {
-        sort.rank(&items[*a]).cmp(&sort.rank(&items[*b])).then(place(*a).cmp(&place(*b)))
-    };
-    listed.sort_by(compare);
+    listed.sort_by(|a, b| {
+        let (left, right) = (&items[*a], &items[*b]);
+        let by_place = (&left.finding.file, left.finding.line, a).cmp(&(&right.finding.file, right.finding.line, b));
+        sort.rank(left).cmp(&sort.rank(right)).then(by_place)
+    });
     let mut groups: Vec<(&Option<String>, Vec<usize>)> = Vec::new();
     let mut at = std::collections::HashMap::new();
     for i in listed {
@@ -202,8 +205,8 @@ pub fn rows(subject: &Subject, filter: &Filter, sort: Sort) -> Vec<Row> {
     let mut out = Vec::new();
     for (file, group) in groups {
         let pending = group.iter().filter(|i| items[**i].is_pending()).count();
-        out.push(Row::File { name: file.clone(), all: group.len(), pending });
-        out.extend(group.into_iter().map(Row::Item));
+        out.push(ListRow::File { name: file.clone(), all: group.len(), pending });
+        out.extend(group.into_iter().map(ListRow::Item));
     }
     out
 }
@@ -213,12 +216,12 @@ mod tests {
     use super::super::sample::subject;
     use super::*;
 
-    fn ids(subject: &Subject, filter: &Filter, sort: Sort) -> Vec<String> {
-        let name = |row: Row| match row {
-            Row::File { name, all, pending } => format!("{} {all}/{pending}", name.as_deref().unwrap_or("-")),
-            Row::Item(i) => subject.items[i].finding.id.clone(),
-        };
-        rows(subject, filter, sort).into_iter().map(name).collect()
+    fn ids(subject: &TriageSubject, filter: &Filter, sort: Sort) -> Vec<String> {
+        let names = rows(subject, filter, sort).into_iter().map(|row| match row {
+            ListRow::File { name, all, pending } => format!("{} {all}/{pending}", name.as_deref().unwrap_or("-")),
+            ListRow::Item(i) => subject.items[i].finding.id.clone(),
+        });
+        names.collect()
     }
 
     #[test]
@@ -240,15 +243,23 @@ mod tests {
     fn values_of_a_group_are_alternatives_and_groups_restrict_each_other() {
         let subject = subject();
         for (chosen, search, expected) in [
-            (vec![Choice::Severity(Severity::Critical)], "", vec!["F2"]),
-            (vec![Choice::Severity(Severity::Critical), Choice::Severity(Severity::Major)], "", vec!["F2", "F4"]),
-            (vec![Choice::Severity(Severity::Major), Choice::File(Some("src/app.py".to_owned()))], "", vec![]),
-            (vec![Choice::Status(Disposition::Rejected)], "", vec!["F3"]),
-            (vec![Choice::Proposed], "", vec!["F4"]),
-            (vec![Choice::Status(Disposition::Rejected), Choice::Proposed], "", vec!["F3", "F4"]),
-            (vec![Choice::Origin("claude".to_owned())], "", vec!["F4"]),
-            (vec![Choice::Confidence(Confidence::Low)], "", vec!["F1"]),
-            (vec![Choice::File(None)], "", vec!["F1"]),
+            (vec![FilterChoice::Severity(Severity::Critical)], "", vec!["F2"]),
+            (
+                vec![FilterChoice::Severity(Severity::Critical), FilterChoice::Severity(Severity::Major)],
+                "",
+                vec!["F2", "F4"],
+            ),
+            (
+                vec![FilterChoice::Severity(Severity::Major), FilterChoice::File(Some("src/app.py".to_owned()))],
+                "",
+                vec![],
+            ),
+            (vec![FilterChoice::Status(Disposition::Rejected)], "", vec!["F3"]),
+            (vec![FilterChoice::Proposed], "", vec!["F4"]),
+            (vec![FilterChoice::Status(Disposition::Rejected), FilterChoice::Proposed], "", vec!["F3", "F4"]),
+            (vec![FilterChoice::Origin("claude".to_owned())], "", vec!["F4"]),
+            (vec![FilterChoice::Confidence(Confidence::Low)], "", vec!["F1"]),
+            (vec![FilterChoice::File(None)], "", vec!["F1"]),
             (vec![], "YAML", vec![]),
             (vec![], "yaml", vec!["F2"]),
             (vec![], "web.js", vec!["F4"]),

@@ -12,7 +12,7 @@ const ESCAPE: u8 = 0x1b;
 
 /// A key that the user pressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Key {
+pub enum KeyPress {
     Char(char),
     /// A lower-case letter with Ctrl.
     Ctrl(char),
@@ -35,7 +35,7 @@ pub enum Key {
 /// Input from a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Typed {
-    Key(Key),
+    Key(KeyPress),
     /// Pasted text.
     Paste(String),
 }
@@ -49,9 +49,9 @@ pub struct Decoder {
 }
 
 /// The result of decoding the start of the bytes.
-enum Step {
+enum DecodeStep {
     /// A key of this number of bytes; `None` for an unknown sequence.
-    Key(Option<Key>, usize),
+    Key(Option<KeyPress>, usize),
     /// A paste starts after this number of bytes.
     Paste(usize),
     /// More bytes are needed.
@@ -71,15 +71,15 @@ impl Decoder {
                 }
             }
             match step(&self.bytes) {
-                Step::Key(key, length) => {
+                DecodeStep::Key(key, length) => {
                     self.bytes.drain(..length);
                     out.extend(key.map(Typed::Key));
                 }
-                Step::Paste(length) => {
+                DecodeStep::Paste(length) => {
                     self.bytes.drain(..length);
                     self.paste = Some(Vec::new());
                 }
-                Step::Wait => return out,
+                DecodeStep::Wait => return out,
             }
         }
     }
@@ -93,7 +93,7 @@ impl Decoder {
     pub fn end(&mut self) -> Option<Typed> {
         let is_escape = self.bytes == [ESCAPE];
         self.bytes.clear();
-        is_escape.then_some(Typed::Key(Key::Esc))
+        is_escape.then_some(Typed::Key(KeyPress::Esc))
     }
 
     /// Moves bytes to the paste, and returns its text if it has ended.
@@ -111,79 +111,79 @@ impl Decoder {
     }
 }
 
-fn step(bytes: &[u8]) -> Step {
+fn step(bytes: &[u8]) -> DecodeStep {
     match bytes {
-        [] => Step::Wait,
+        [] => DecodeStep::Wait,
         [ESCAPE, rest @ ..] => escape(rest),
-        [b'\r' | b'\n', ..] => Step::Key(Some(Key::Enter), 1),
-        [b'\t', ..] => Step::Key(Some(Key::Tab), 1),
-        [0x7f | 0x08, ..] => Step::Key(Some(Key::Backspace), 1),
-        [b @ 1..=26, ..] => Step::Key(Some(Key::Ctrl(char::from(b'a' + b - 1))), 1),
-        [0..=0x1f, ..] => Step::Key(None, 1),
-        [b @ b' '..=b'~', ..] => Step::Key(Some(Key::Char(char::from(*b))), 1),
+        [b'\r' | b'\n', ..] => DecodeStep::Key(Some(KeyPress::Enter), 1),
+        [b'\t', ..] => DecodeStep::Key(Some(KeyPress::Tab), 1),
+        [0x7f | 0x08, ..] => DecodeStep::Key(Some(KeyPress::Backspace), 1),
+        [b @ 1..=26, ..] => DecodeStep::Key(Some(KeyPress::Ctrl(char::from(b'a' + b - 1))), 1),
+        [0..=0x1f, ..] => DecodeStep::Key(None, 1),
+        [b @ b' '..=b'~', ..] => DecodeStep::Key(Some(KeyPress::Char(char::from(*b))), 1),
         [first, ..] => character(*first, bytes),
     }
 }
 
 /// Decodes a character of several bytes.
-fn character(first: u8, bytes: &[u8]) -> Step {
+fn character(first: u8, bytes: &[u8]) -> DecodeStep {
     let length = match first {
         0xc2..=0xdf => 2,
         0xe0..=0xef => 3,
         0xf0..=0xf4 => 4,
-        _ => return Step::Key(None, 1),
+        _ => return DecodeStep::Key(None, 1),
     };
     match bytes.get(..length).map(std::str::from_utf8) {
-        Some(Ok(text)) => Step::Key(text.chars().next().map(Key::Char), length),
-        Some(Err(_)) => Step::Key(None, 1),
-        None if bytes[1..].iter().all(|b| (0x80..0xc0).contains(b)) => Step::Wait,
-        None => Step::Key(None, 1),
+        Some(Ok(text)) => DecodeStep::Key(text.chars().next().map(KeyPress::Char), length),
+        Some(Err(_)) => DecodeStep::Key(None, 1),
+        None if bytes[1..].iter().all(|b| (0x80..0xc0).contains(b)) => DecodeStep::Wait,
+        None => DecodeStep::Key(None, 1),
     }
 }
 
 /// Decodes the bytes after an Escape.
-fn escape(rest: &[u8]) -> Step {
+fn escape(rest: &[u8]) -> DecodeStep {
     match rest {
-        [] => Step::Wait,
+        [] => DecodeStep::Wait,
         [b'[', rest @ ..] => control(rest),
-        [b'O', key, ..] => Step::Key(letter(*key), 3),
-        [b'O'] => Step::Wait,
+        [b'O', key, ..] => DecodeStep::Key(letter(*key), 3),
+        [b'O'] => DecodeStep::Wait,
         // For two Escapes, or one before a sequence, the first is the key.
-        [ESCAPE, ..] => Step::Key(Some(Key::Esc), 1),
+        [ESCAPE, ..] => DecodeStep::Key(Some(KeyPress::Esc), 1),
         // Combinations with Alt are not used.
-        _ => Step::Key(None, 2),
+        _ => DecodeStep::Key(None, 2),
     }
 }
 
 /// Decodes a control sequence: parameters, then a final byte.
-fn control(rest: &[u8]) -> Step {
+fn control(rest: &[u8]) -> DecodeStep {
     let Some(end) = rest.iter().position(|b| (0x40..=0x7e).contains(b)) else {
-        return if rest.len() > MOST_SEQUENCE { Step::Key(None, rest.len() + 2) } else { Step::Wait };
+        return if rest.len() > MOST_SEQUENCE { DecodeStep::Key(None, rest.len() + 2) } else { DecodeStep::Wait };
     };
     let length = end + 3;
     let first = rest[..end].split(|b| *b == b';').next().unwrap_or_default();
     match (rest[end], first) {
-        (b'~', b"200") => Step::Paste(length),
-        (b'~', b"1" | b"7") => Step::Key(Some(Key::Home), length),
-        (b'~', b"3") => Step::Key(Some(Key::Delete), length),
-        (b'~', b"4" | b"8") => Step::Key(Some(Key::End), length),
-        (b'~', b"5") => Step::Key(Some(Key::PageUp), length),
-        (b'~', b"6") => Step::Key(Some(Key::PageDown), length),
-        (b'~', _) => Step::Key(None, length),
-        (last, _) => Step::Key(letter(last), length),
+        (b'~', b"200") => DecodeStep::Paste(length),
+        (b'~', b"1" | b"7") => DecodeStep::Key(Some(KeyPress::Home), length),
+        (b'~', b"3") => DecodeStep::Key(Some(KeyPress::Delete), length),
+        (b'~', b"4" | b"8") => DecodeStep::Key(Some(KeyPress::End), length),
+        (b'~', b"5") => DecodeStep::Key(Some(KeyPress::PageUp), length),
+        (b'~', b"6") => DecodeStep::Key(Some(KeyPress::PageDown), length),
+        (b'~', _) => DecodeStep::Key(None, length),
+        (last, _) => DecodeStep::Key(letter(last), length),
     }
 }
 
-fn letter(last: u8) -> Option<Key> {
+fn letter(last: u8) -> Option<KeyPress> {
     Some(match last {
-        b'A' => Key::Up,
-        b'B' => Key::Down,
-        b'C' => Key::Right,
-        b'D' => Key::Left,
-        b'F' => Key::End,
-        b'H' => Key::Home,
-        b'Z' => Key::BackTab,
-        b'M' => Key::Enter,
+        b'A' => KeyPress::Up,
+        b'B' => KeyPress::Down,
+        b'C' => KeyPress::Right,
+        b'D' => KeyPress::Left,
+        b'F' => KeyPress::End,
+        b'H' => KeyPress::Home,
+        b'Z' => KeyPress::BackTab,
+        b'M' => KeyPress::Enter,
         _ => return None,
     })
 }
@@ -199,26 +199,26 @@ mod tests {
     #[test]
     fn bytes_are_keys() {
         for (bytes, expected) in [
-            (&b"a"[..], Key::Char('a')),
-            ("ä".as_bytes(), Key::Char('ä')),
-            ("日".as_bytes(), Key::Char('日')),
-            ("🦀".as_bytes(), Key::Char('🦀')),
-            (b"\r", Key::Enter),
-            (b"\n", Key::Enter),
-            (b"\t", Key::Tab),
-            (b"\x7f", Key::Backspace),
-            (b"\x08", Key::Backspace),
-            (b"\x03", Key::Ctrl('c')),
-            (b"\x1a", Key::Ctrl('z')),
-            (b"\x1b[A", Key::Up),
-            (b"\x1bOB", Key::Down),
-            (b"\x1b[1;5C", Key::Right),
-            (b"\x1b[Z", Key::BackTab),
-            (b"\x1b[3~", Key::Delete),
-            (b"\x1b[5~", Key::PageUp),
-            (b"\x1b[6;2~", Key::PageDown),
-            (b"\x1b[H", Key::Home),
-            (b"\x1b[4~", Key::End),
+            (&b"a"[..], KeyPress::Char('a')),
+            ("ä".as_bytes(), KeyPress::Char('ä')),
+            ("日".as_bytes(), KeyPress::Char('日')),
+            ("🦀".as_bytes(), KeyPress::Char('🦀')),
+            (b"\r", KeyPress::Enter),
+            (b"\n", KeyPress::Enter),
+            (b"\t", KeyPress::Tab),
+            (b"\x7f", KeyPress::Backspace),
+            (b"\x08", KeyPress::Backspace),
+            (b"\x03", KeyPress::Ctrl('c')),
+            (b"\x1a", KeyPress::Ctrl('z')),
+            (b"\x1b[A", KeyPress::Up),
+            (b"\x1bOB", KeyPress::Down),
+            (b"\x1b[1;5C", KeyPress::Right),
+            (b"\x1b[Z", KeyPress::BackTab),
+            (b"\x1b[3~", KeyPress::Delete),
+            (b"\x1b[5~", KeyPress::PageUp),
+            (b"\x1b[6;2~", KeyPress::PageDown),
+            (b"\x1b[H", KeyPress::Home),
+            (b"\x1b[4~", KeyPress::End),
         ] {
             assert_eq!(keys(bytes), [Typed::Key(expected)], "{bytes:?}");
         }
@@ -244,21 +244,21 @@ mod tests {
         let mut decoder = Decoder::default();
         assert_eq!(decoder.take(b"\x1b"), []);
         assert!(decoder.is_waiting());
-        assert_eq!(decoder.take(b"[A"), [Typed::Key(Key::Up)]);
+        assert_eq!(decoder.take(b"[A"), [Typed::Key(KeyPress::Up)]);
         assert!(!decoder.is_waiting());
         assert_eq!(decoder.take("é".as_bytes().get(..1).unwrap()), []);
-        assert_eq!(decoder.take("é".as_bytes().get(1..).unwrap()), [Typed::Key(Key::Char('é'))]);
+        assert_eq!(decoder.take("é".as_bytes().get(1..).unwrap()), [Typed::Key(KeyPress::Char('é'))]);
         decoder.take(b"\x1b");
-        assert_eq!(decoder.end(), Some(Typed::Key(Key::Esc)));
+        assert_eq!(decoder.end(), Some(Typed::Key(KeyPress::Esc)));
         decoder.take(b"\x1b[1;");
         assert_eq!(decoder.end(), None);
-        assert_eq!(decoder.take(b"q"), [Typed::Key(Key::Char('q'))]);
-        assert_eq!(decoder.take(b"\x1b\x1b[B"), [Typed::Key(Key::Esc), Typed::Key(Key::Down)]);
+        assert_eq!(decoder.take(b"q"), [Typed::Key(KeyPress::Char('q'))]);
+        assert_eq!(decoder.take(b"\x1b\x1b[B"), [Typed::Key(KeyPress::Esc), Typed::Key(KeyPress::Down)]);
     }
 
     #[test]
     fn pasted_text_is_no_keys() {
-        let whole = [Typed::Paste("a\rq\x1b[A".to_owned()), Typed::Key(Key::Char('x'))];
+        let whole = [Typed::Paste("a\rq\x1b[A".to_owned()), Typed::Key(KeyPress::Char('x'))];
         let bytes = b"\x1b[200~a\rq\x1b[A\x1b[201~x";
         assert_eq!(keys(bytes), whole);
         let mut decoder = Decoder::default();
@@ -280,7 +280,7 @@ mod tests {
             let mut decoder = Decoder::default();
             decoder.take(&bytes);
             decoder.end();
-            assert_eq!(decoder.take(b"q"), [Typed::Key(Key::Char('q'))], "{bytes:?}");
+            assert_eq!(decoder.take(b"q"), [Typed::Key(KeyPress::Char('q'))], "{bytes:?}");
         }
     }
 }

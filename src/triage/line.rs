@@ -1,19 +1,19 @@
 //! A line of text input: characters and a cursor. Pure.
 
-use super::key::Key;
+use super::key::KeyPress;
 
 /// Characters of a line, at most.
 const MOST: usize = 1_000;
 
 /// A line with a cursor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct InputLine {
     chars: Vec<char>,
     /// Index of the character after the cursor.
     cursor: usize,
 }
 
-impl Line {
+impl InputLine {
     /// Creates a line with the cursor at its end.
     pub fn new(text: &str) -> Self {
         let chars: Vec<char> = text.chars().take(MOST).collect();
@@ -41,18 +41,18 @@ impl Line {
     }
 
     /// Applies an editing key. Returns false for other keys.
-    pub fn press(&mut self, key: Key) -> bool {
+    pub fn press(&mut self, key: KeyPress) -> bool {
         match key {
-            Key::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
-            Key::Backspace => self.delete(self.cursor.saturating_sub(1)..self.cursor),
-            Key::Delete => self.delete(self.cursor..(self.cursor + 1).min(self.chars.len())),
-            Key::Left => self.cursor = self.cursor.saturating_sub(1),
-            Key::Right => self.cursor = (self.cursor + 1).min(self.chars.len()),
-            Key::Home | Key::Ctrl('a') => self.cursor = 0,
-            Key::End | Key::Ctrl('e') => self.cursor = self.chars.len(),
-            Key::Ctrl('u') => self.delete(0..self.cursor),
-            Key::Ctrl('k') => self.delete(self.cursor..self.chars.len()),
-            Key::Ctrl('w') => self.delete(self.word()..self.cursor),
+            KeyPress::Char(c) => self.insert(c.encode_utf8(&mut [0; 4])),
+            KeyPress::Backspace => self.delete(self.cursor.saturating_sub(1)..self.cursor),
+            KeyPress::Delete => self.delete(self.cursor..(self.cursor + 1).min(self.chars.len())),
+            KeyPress::Left => self.cursor = self.cursor.saturating_sub(1),
+            KeyPress::Right => self.cursor = (self.cursor + 1).min(self.chars.len()),
+            KeyPress::Home | KeyPress::Ctrl('a') => self.cursor = 0,
+            KeyPress::End | KeyPress::Ctrl('e') => self.cursor = self.chars.len(),
+            KeyPress::Ctrl('u') => self.delete(0..self.cursor),
+            KeyPress::Ctrl('k') => self.delete(self.cursor..self.chars.len()),
+            KeyPress::Ctrl('w') => self.delete(self.word()..self.cursor),
             _ => return false,
         }
         true
@@ -77,32 +77,32 @@ mod tests {
 
     #[test]
     fn keys_edit_the_line() {
-        let mut line = Line::default();
-        for key in ['o', 'n', 'e', ' ', 't', 'w', 'o'].map(Key::Char) {
+        let mut line = InputLine::default();
+        for key in ['o', 'n', 'e', ' ', 't', 'w', 'o'].map(KeyPress::Char) {
             assert!(line.press(key));
         }
         for (key, parts) in [
-            (Key::Left, ("one tw", "o")),
-            (Key::Backspace, ("one t", "o")),
-            (Key::Delete, ("one t", "")),
-            (Key::Ctrl('w'), ("one ", "")),
-            (Key::Home, ("", "one ")),
-            (Key::Right, ("o", "ne ")),
-            (Key::Ctrl('k'), ("o", "")),
-            (Key::Ctrl('u'), ("", "")),
-            (Key::Backspace, ("", "")),
-            (Key::Delete, ("", "")),
-            (Key::Left, ("", "")),
+            (KeyPress::Left, ("one tw", "o")),
+            (KeyPress::Backspace, ("one t", "o")),
+            (KeyPress::Delete, ("one t", "")),
+            (KeyPress::Ctrl('w'), ("one ", "")),
+            (KeyPress::Home, ("", "one ")),
+            (KeyPress::Right, ("o", "ne ")),
+            (KeyPress::Ctrl('k'), ("o", "")),
+            (KeyPress::Ctrl('u'), ("", "")),
+            (KeyPress::Backspace, ("", "")),
+            (KeyPress::Delete, ("", "")),
+            (KeyPress::Left, ("", "")),
         ] {
             line.press(key);
             assert_eq!(line.parts(), (parts.0.to_owned(), parts.1.to_owned()), "{key:?}");
         }
-        assert!(!line.press(Key::Enter));
+        assert!(!line.press(KeyPress::Enter));
     }
 
     #[test]
     fn pasted_line_ends_are_spaces_and_a_line_has_a_bound() {
-        let mut line = Line::new("a");
+        let mut line = InputLine::new("a");
         line.insert("b\nc\x1b\r\n");
         assert_eq!(line.text(), "ab c ");
         line.insert(&"x".repeat(5_000));

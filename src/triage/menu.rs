@@ -3,7 +3,7 @@
 pub mod view;
 
 use super::Size;
-use super::key::Key;
+use super::key::KeyPress;
 use super::scroll;
 use super::state::Leave;
 use crate::wire::stored::Status;
@@ -15,7 +15,7 @@ const SHORT: usize = 12;
 
 /// The situation at the start of the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct MenuSituation {
     /// The folder, for the title.
     pub folder: String,
     /// `None` without a repository with a worktree; see `outside`.
@@ -174,7 +174,7 @@ pub enum Act {
 
 /// An entry of the menu.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct MenuEntry {
     pub topic: Topic,
     pub title: String,
     pub about: String,
@@ -183,7 +183,7 @@ pub struct Entry {
     pub act: Act,
 }
 
-impl Entry {
+impl MenuEntry {
     fn new(topic: Topic, title: impl Into<String>, about: impl Into<String>, command: &[&str]) -> Self {
         let command = command.iter().map(|w| (*w).to_owned()).collect();
         Self { topic, title: title.into(), about: about.into(), command, act: Act::Run }
@@ -195,7 +195,7 @@ impl Entry {
 }
 
 /// Returns the entries for the situation, the most useful first.
-pub fn entries(surroundings: &Surroundings) -> Vec<Entry> {
+pub fn entries(surroundings: &MenuSituation) -> Vec<MenuEntry> {
     let mut out = Vec::new();
     if let Some(repo) = &surroundings.repo {
         out.extend(repo.latest.iter().flat_map(|latest| of_latest(latest, repo)));
@@ -207,48 +207,48 @@ pub fn entries(surroundings: &Surroundings) -> Vec<Entry> {
         out.extend(of_open(repo));
         if !repo.is_configured {
             let about = "write .claude-reviewer.toml, and offer hooks and a CI file";
-            out.push(Entry::new(Topic::Init, "Set up this repository", about, &["init"]));
+            out.push(MenuEntry::new(Topic::Init, "Set up this repository", about, &["init"]));
         } else if !repo.has_hooks {
             let about = "review each commit and push on this machine";
-            out.push(Entry::new(Topic::Hooks, "Install git hooks", about, &["install-hooks"]));
+            out.push(MenuEntry::new(Topic::Hooks, "Install git hooks", about, &["install-hooks"]));
         }
     }
-    out.push(Entry::new(
+    out.push(MenuEntry::new(
         Topic::Doctor,
         "Check the installation",
         "programs, keys, policy; shows that the gate can fail",
         &["doctor"],
     ));
-    out.push(Entry::new(Topic::Help, "Help", "all commands", &["--help"]));
+    out.push(MenuEntry::new(Topic::Help, "Help", "all commands", &["--help"]));
     out
 }
 
 /// Returns the entries about the newest stored review.
-fn of_latest(latest: &Latest, repo: &Repository) -> Vec<Entry> {
+fn of_latest(latest: &Latest, repo: &Repository) -> Vec<MenuEntry> {
     let Latest { stored: Stored { id, label }, .. } = latest;
     let mut out = Vec::new();
     if latest.proposals > 0 {
         let about = format!("decide on what agents propose about {label}");
         let title = format!("Confirm {}", plural(latest.proposals, "proposal"));
-        out.push(Entry::new(Topic::Confirm, title, about, &["triage", id]));
+        out.push(MenuEntry::new(Topic::Confirm, title, about, &["triage", id]));
     }
     if latest.pending > 0 {
         let title = format!("Triage {}", plural(latest.pending, "pending finding"));
-        out.push(Entry::new(Topic::Triage, title, format!("accept, reject or defer: {label}"), &["triage", id]));
+        out.push(MenuEntry::new(Topic::Triage, title, format!("accept, reject or defer: {label}"), &["triage", id]));
     }
     let is_open = matches!(latest.status, Status::InProgress | Status::NeedsChanges | Status::Incomplete);
     if !latest.accepted.is_empty() {
         let count = plural(latest.accepted.len(), "accepted finding");
         if let Some(number) = latest.pull {
             let about = format!("comment on pull request #{number}; goes to the network");
-            out.push(Entry::new(Topic::Post, format!("Post {count}"), about, &["post", id]));
+            out.push(MenuEntry::new(Topic::Post, format!("Post {count}"), about, &["post", id]));
         }
         // A fix changes the worktree, which may not contain the pull request.
         if latest.pull.is_none() || latest.is_checked_out {
             let about = "let a model change a copy, verify it, and show the diff";
             let ids = latest.accepted.iter().map(String::as_str);
             let command: Vec<&str> = ["fix"].into_iter().chain(ids).chain(["--session", id.as_str()]).collect();
-            out.push(Entry::new(Topic::Fix, format!("Fix {count}"), about, &command));
+            out.push(MenuEntry::new(Topic::Fix, format!("Fix {count}"), about, &command));
         }
     }
     let is_decided = latest.pending == 0 && latest.accepted.is_empty();
@@ -258,58 +258,58 @@ fn of_latest(latest: &Latest, repo: &Repository) -> Vec<Entry> {
     if is_open && is_decided && !latest.blocks {
         let command = ["complete", id, "--status", "approved"];
         let about = format!("close the review of {label} as approved");
-        out.push(Entry::new(Topic::Complete, "Complete the review", about, &command));
+        out.push(MenuEntry::new(Topic::Complete, "Complete the review", about, &command));
     }
     out
 }
 
 /// Returns the entry for another review; `None` for a pull request that could belong to several remotes.
-fn of_next_round(latest: &Latest, repo: &Repository) -> Option<Entry> {
+fn of_next_round(latest: &Latest, repo: &Repository) -> Option<MenuEntry> {
     let about = "review again and compare with the round before";
     let id = latest.stored.id.as_str();
     match (latest.pull, &repo.remotes[..]) {
         // A review of staged or committed changes does not see other edits.
         (None, _) if latest.is_without_worktree && repo.unstaged > 0 => {
             let about = format!("{about}, with the files that are not staged");
-            Some(Entry::new(Topic::FollowUp, "Follow up", about, &["review", "changes", "--follow-up", id]))
+            Some(MenuEntry::new(Topic::FollowUp, "Follow up", about, &["review", "changes", "--follow-up", id]))
         }
-        (None, _) => Some(Entry::new(Topic::FollowUp, "Follow up", about, &["review", "--follow-up", id])),
+        (None, _) => Some(MenuEntry::new(Topic::FollowUp, "Follow up", about, &["review", "--follow-up", id])),
         (Some(number), [remote]) => {
             let number = number.to_string();
             let command = ["review", "pr", &number, "--remote", remote];
             let about = format!("{about}; goes to the network");
-            Some(Entry::new(Topic::FollowUp, format!("Follow up on #{number}"), about, &command))
+            Some(MenuEntry::new(Topic::FollowUp, format!("Follow up on #{number}"), about, &command))
         }
         (Some(_), _) => None,
     }
 }
 
 /// Returns the entries for reviewing changes.
-fn of_changes(repo: &Repository) -> Vec<Entry> {
+fn of_changes(repo: &Repository) -> Vec<MenuEntry> {
     let mut out = Vec::new();
     if repo.staged > 0 {
         let about = format!("{}, as the commit would have them", plural(repo.staged, "file"));
-        out.push(Entry::new(Topic::Review, "Review staged changes", about, &["review", "staged"]));
+        out.push(MenuEntry::new(Topic::Review, "Review staged changes", about, &["review", "staged"]));
     }
     if repo.unstaged > 0 {
         let about = format!("{} of the worktree that are not staged", plural(repo.unstaged, "file"));
         let command = ["review", "unstaged", "--untracked"];
-        out.push(Entry::new(Topic::Review, "Review unstaged changes", about, &command));
+        out.push(MenuEntry::new(Topic::Review, "Review unstaged changes", about, &command));
     }
     if let Some(base) = &repo.base {
         let name = repo.branch.as_deref().unwrap_or("HEAD");
         let title = format!("Review branch {name}");
-        out.push(Entry::new(Topic::Review, title, format!("its commits against {base}"), &["review", "branch"]));
+        out.push(MenuEntry::new(Topic::Review, title, format!("its commits against {base}"), &["review", "branch"]));
     }
     if out.is_empty() && !repo.is_unborn {
         let about = "nothing has changed; the newest commit is reviewed";
-        out.push(Entry::new(Topic::Review, "Review the newest commit", about, &["review", "commit", "HEAD"]));
+        out.push(MenuEntry::new(Topic::Review, "Review the newest commit", about, &["review", "commit", "HEAD"]));
     }
     out
 }
 
 /// Returns the entry about unfinished reviews after commits.
-fn of_background(background: &Background) -> Option<Entry> {
+fn of_background(background: &Background) -> Option<MenuEntry> {
     let Background { running, waiting, failed } = background;
     let mut states = Vec::new();
     let mut about = Vec::new();
@@ -327,57 +327,57 @@ fn of_background(background: &Background) -> Option<Entry> {
         about.push(format!("commit {}: {why}", short(commit)));
     }
     let title = format!("Background review: {}", states.join(", "));
-    (!states.is_empty()).then(|| Entry::new(Topic::Background, title, about.join("; "), &["status"]))
+    (!states.is_empty()).then(|| MenuEntry::new(Topic::Background, title, about.join("; "), &["status"]))
 }
 
 fn short(commit: &str) -> &str {
     commit.get(..SHORT).unwrap_or(commit)
 }
 
-fn of_pulls(repo: &Repository) -> Entry {
+fn of_pulls(repo: &Repository) -> MenuEntry {
     let about = "asks the forge of a remote; goes to the network";
     match &repo.remotes[..] {
         [one] => {
             let command = ["pr", "list", "--remote", one];
-            Entry::new(Topic::Pulls, "Open pull requests", about, &command).acting(Act::Pulls(one.clone()))
+            MenuEntry::new(Topic::Pulls, "Open pull requests", about, &command).acting(Act::Pulls(one.clone()))
         }
-        _ => Entry::new(Topic::Pulls, "Open pull requests", about, &["pr", "list", "--remote", "NAME"])
+        _ => MenuEntry::new(Topic::Pulls, "Open pull requests", about, &["pr", "list", "--remote", "NAME"])
             .acting(Act::Remotes),
     }
 }
 
-fn of_open(repo: &Repository) -> Vec<Entry> {
-    let triage = |Stored { id, label }: &Stored| {
-        Entry::new(Topic::OpenReview, format!("Open review {id}"), label, &["triage", id])
-    };
-    let mut out: Vec<Entry> = repo.open.iter().map(triage).collect();
+fn of_open(repo: &Repository) -> Vec<MenuEntry> {
+    let open = repo.open.iter().map(|Stored { id, label }| {
+        MenuEntry::new(Topic::OpenReview, format!("Open review {id}"), label, &["triage", id])
+    });
+    let mut out: Vec<MenuEntry> = open.collect();
     if repo.latest.is_some() {
-        out.push(Entry::new(Topic::History, "History", "stored reviews, newest first", &["history"]));
+        out.push(MenuEntry::new(Topic::History, "History", "stored reviews, newest first", &["history"]));
     }
     out
 }
 
 /// Returns the entries of the remotes.
-pub fn remotes(names: &[String]) -> Vec<Entry> {
+pub fn remotes(names: &[String]) -> Vec<MenuEntry> {
     names.iter().map(|name| of_remote(name)).collect()
 }
 
-fn of_remote(name: &str) -> Entry {
+fn of_remote(name: &str) -> MenuEntry {
     let command = ["pr", "list", "--remote", name];
-    Entry::new(Topic::Remote, name, "list its open pull requests", &command).acting(Act::Pulls(name.to_owned()))
+    MenuEntry::new(Topic::Remote, name, "list its open pull requests", &command).acting(Act::Pulls(name.to_owned()))
 }
 
 /// Returns the entries of pull requests.
-pub fn pulls(remote: &str, all: &[Pull]) -> Vec<Entry> {
+pub fn pulls(remote: &str, all: &[Pull]) -> Vec<MenuEntry> {
     all.iter().map(|p| of_pull(remote, p)).collect()
 }
 
-fn of_pull(remote: &str, p: &Pull) -> Entry {
+fn of_pull(remote: &str, p: &Pull) -> MenuEntry {
     let draft = if p.is_draft { ", draft" } else { "" };
     let number = p.number.to_string();
     let about = format!("{} into {}, by {}{draft}", p.head, p.base, p.author);
     let command = ["review", "pr", &number, "--remote", remote];
-    Entry::new(Topic::Pull, format!("Review #{number} {}", p.title), about, &command)
+    MenuEntry::new(Topic::Pull, format!("Review #{number} {}", p.title), about, &command)
 }
 
 /// Returns the useful topics after another one, the best first.
@@ -397,21 +397,20 @@ fn after(topic: Topic) -> &'static [Topic] {
 }
 
 /// Returns the index of the entry to select after an entry with this topic ran.
-pub fn next(entries: &[Entry], ran: Option<Topic>) -> usize {
-    let at = |topic: &Topic| entries.iter().position(|e| e.topic == *topic);
+pub fn next(entries: &[MenuEntry], ran: Option<Topic>) -> usize {
     let Some(ran) = ran else { return 0 };
     let stays = matches!(ran, Topic::Help | Topic::Doctor | Topic::History | Topic::Background);
-    let same = || if stays { at(&ran) } else { None };
-    after(ran).iter().find_map(at).or_else(same).unwrap_or(0)
+    let mut topics = after(ran).iter().copied().chain(stays.then_some(ran));
+    topics.find_map(|topic| entries.iter().position(|e| e.topic == topic)).unwrap_or(0)
 }
 
 /// Events outside of the menu.
 #[derive(Clone, Debug)]
-pub enum Input {
-    Key(Key),
+pub enum MenuEvent {
+    Key(KeyPress),
     Resize(Size),
     /// The repository was read again after an entry with this topic ran.
-    Found(Box<Surroundings>, Option<Topic>),
+    Found(Box<MenuSituation>, Option<Topic>),
     /// The forge answered.
     Pulls {
         remote: String,
@@ -423,7 +422,7 @@ pub enum Input {
 
 /// An effect for the edge to perform.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum MenuEffect {
     /// Runs a command of this program, and reads the repository again.
     Run(Vec<String>, Topic),
     /// Requests the pull requests from the forge of a remote.
@@ -436,30 +435,30 @@ pub enum Effect {
 
 /// A list of the menu.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct List {
+pub struct MenuList {
     pub title: String,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<MenuEntry>,
     pub current: usize,
 }
 
 /// State of the menu.
 #[derive(Clone, Debug)]
-pub struct State {
+pub struct MenuState {
     pub size: Size,
-    pub surroundings: Surroundings,
+    pub surroundings: MenuSituation,
     /// The open lists; the last one is shown. Never empty.
-    lists: Vec<List>,
+    lists: Vec<MenuList>,
     pub problem: Option<String>,
 }
 
-impl State {
-    pub fn new(surroundings: Surroundings, size: Size) -> Self {
+impl MenuState {
+    pub fn new(surroundings: MenuSituation, size: Size) -> Self {
         let list = main(&surroundings, None);
         Self { size, surroundings, lists: vec![list], problem: None }
     }
 
     /// Returns the list on the screen.
-    pub fn list(&self) -> Option<&List> {
+    pub fn list(&self) -> Option<&MenuList> {
         self.lists.last()
     }
 
@@ -467,8 +466,8 @@ impl State {
         self.lists.len() > 1
     }
 
-    fn open(&mut self, title: String, entries: Vec<Entry>) {
-        self.lists.push(List { title, entries, current: 0 });
+    fn open(&mut self, title: String, entries: Vec<MenuEntry>) {
+        self.lists.push(MenuList { title, entries, current: 0 });
     }
 
     fn go(&mut self, by: isize) {
@@ -479,27 +478,27 @@ impl State {
     }
 }
 
-fn main(surroundings: &Surroundings, ran: Option<Topic>) -> List {
+fn main(surroundings: &MenuSituation, ran: Option<Topic>) -> MenuList {
     let entries = entries(surroundings);
     let current = next(&entries, ran);
-    List { title: "What next?".to_owned(), entries, current }
+    MenuList { title: "What next?".to_owned(), entries, current }
 }
 
 /// Returns the next state and the effects.
 #[must_use]
-pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
+pub fn step(mut state: MenuState, input: MenuEvent) -> (MenuState, Vec<MenuEffect>) {
     let effects = match input {
-        Input::Key(key) => press(&mut state, key),
-        Input::Resize(size) => {
+        MenuEvent::Key(key) => press(&mut state, key),
+        MenuEvent::Resize(size) => {
             state.size = size;
             Vec::new()
         }
-        Input::Found(surroundings, ran) => {
+        MenuEvent::Found(surroundings, ran) => {
             state.lists = vec![main(&surroundings, ran)];
             state.surroundings = *surroundings;
             Vec::new()
         }
-        Input::Pulls { remote, all } => {
+        MenuEvent::Pulls { remote, all } => {
             if all.is_empty() {
                 state.problem = Some(format!("{remote} has no open pull request"));
             } else {
@@ -507,7 +506,7 @@ pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
             }
             Vec::new()
         }
-        Input::Problem(text) => {
+        MenuEvent::Problem(text) => {
             state.problem = Some(text);
             Vec::new()
         }
@@ -515,40 +514,40 @@ pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
     (state, effects)
 }
 
-fn press(state: &mut State, key: Key) -> Vec<Effect> {
+fn press(state: &mut MenuState, key: KeyPress) -> Vec<MenuEffect> {
     match key {
-        Key::Ctrl('c') => return vec![Effect::Quit(Leave::Interrupted)],
-        Key::Ctrl('z') => return vec![Effect::Suspend],
-        Key::Ctrl('l') => return vec![Effect::Redraw],
-        Key::Char('q') => return vec![Effect::Quit(Leave::Done)],
+        KeyPress::Ctrl('c') => return vec![MenuEffect::Quit(Leave::Interrupted)],
+        KeyPress::Ctrl('z') => return vec![MenuEffect::Suspend],
+        KeyPress::Ctrl('l') => return vec![MenuEffect::Redraw],
+        KeyPress::Char('q') => return vec![MenuEffect::Quit(Leave::Done)],
         _ if state.size.is_too_small() => return Vec::new(),
         _ => {}
     }
     state.problem = None;
     match key {
-        Key::Tab => state.go(1),
-        Key::BackTab => state.go(-1),
-        Key::Char('R') => return vec![Effect::Look],
-        Key::Esc if state.is_nested() => drop(state.lists.pop()),
-        Key::Esc => return vec![Effect::Quit(Leave::Done)],
-        Key::Char(c @ '1'..='9') => {
+        KeyPress::Tab => state.go(1),
+        KeyPress::BackTab => state.go(-1),
+        KeyPress::Char('R') => return vec![MenuEffect::Look],
+        KeyPress::Esc if state.is_nested() => drop(state.lists.pop()),
+        KeyPress::Esc => return vec![MenuEffect::Quit(Leave::Done)],
+        KeyPress::Char(c @ '1'..='9') => {
             let at = c as usize - '1' as usize;
             if let Some(list) = state.lists.last_mut().filter(|l| at < l.entries.len()) {
                 list.current = at;
             }
         }
-        Key::Enter | Key::Char(' ' | 'l') => return pick(state),
-        Key::Char('?') => return vec![Effect::Run(vec!["--help".to_owned()], Topic::Help)],
+        KeyPress::Enter | KeyPress::Char(' ' | 'l') => return pick(state),
+        KeyPress::Char('?') => return vec![MenuEffect::Run(vec!["--help".to_owned()], Topic::Help)],
         _ => scroll::rows(key, PAGE).into_iter().for_each(|by| state.go(by)),
     }
     Vec::new()
 }
 
-fn pick(state: &mut State) -> Vec<Effect> {
+fn pick(state: &mut MenuState) -> Vec<MenuEffect> {
     let Some(entry) = state.list().and_then(|l| l.entries.get(l.current)).cloned() else { return Vec::new() };
     match entry.act {
-        Act::Run => vec![Effect::Run(entry.command, entry.topic)],
-        Act::Pulls(remote) => vec![Effect::Pulls(remote)],
+        Act::Run => vec![MenuEffect::Run(entry.command, entry.topic)],
+        Act::Pulls(remote) => vec![MenuEffect::Pulls(remote)],
         Act::Remotes => {
             let names = state.surroundings.repo.as_ref().map_or(&[][..], |r| &r.remotes);
             state.open("Remotes".to_owned(), remotes(names));

@@ -86,11 +86,11 @@ struct Glyph {
 
 /// A line of the screen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct StyledRow {
     glyphs: Vec<Glyph>,
 }
 
-impl Row {
+impl StyledRow {
     /// Creates a row of text.
     pub fn of(style: Style, text: impl AsRef<[u8]>) -> Self {
         Self::default().put(style, text)
@@ -256,20 +256,20 @@ impl Glyph {
 }
 
 /// Wraps text of several lines to a width.
-pub fn wrapped(style: Style, text: &str, width: usize) -> Vec<Row> {
-    text.lines().flat_map(|line| Row::of(style, line).wrapped(width)).collect()
+pub fn wrapped(style: Style, text: &str, width: usize) -> Vec<StyledRow> {
+    text.lines().flat_map(|line| StyledRow::of(style, line).wrapped(width)).collect()
 }
 
 /// A frame around a part of the screen.
 #[derive(Clone, Debug, Default)]
-pub struct Frame {
-    pub title: Row,
+pub struct PaneFrame {
+    pub title: StyledRow,
     /// Note at the right end of the upper border.
-    pub note: Row,
+    pub note: StyledRow,
     pub is_focused: bool,
 }
 
-impl Frame {
+impl PaneFrame {
     /// Draws the frame, clears the area behind it, and returns the inner area.
     pub fn draw(&self, area: Rect, theme: Theme, buffer: &mut Buffer) -> Rect {
         let area = area.intersection(buffer.area);
@@ -291,7 +291,7 @@ impl Frame {
                 _ if y + 1 == area.bottom() => (corners[2], line.as_str(), corners[3]),
                 _ => (down, "", down),
             };
-            let row = Row::of(style, left).put(style, middle).pad(usize::from(area.width) - 1).put(style, right);
+            let row = StyledRow::of(style, left).put(style, middle).pad(usize::from(area.width) - 1).put(style, right);
             row.draw(Rect { y, height: 1, ..area }, buffer);
         }
         self.heading(area, theme, buffer);
@@ -301,28 +301,30 @@ impl Frame {
     /// Draws the title and the note on the upper border.
     fn heading(&self, area: Rect, theme: Theme, buffer: &mut Buffer) {
         let room = usize::from(area.width).saturating_sub(6);
-        let spaced = |row: &Row, room| {
-            Row::of(Style::new(), " ").and(row.clone().cut(room, theme.ellipsis())).put(Style::new(), " ")
-        };
         let note = self.note.width();
         let has_note = note > 0 && self.title.width() + note + 4 <= room;
         if !self.title.is_empty() {
-            let title = spaced(&self.title, if has_note { room - note - 3 } else { room });
+            let title = spaced(&self.title, if has_note { room - note - 3 } else { room }, theme);
             title.draw(Rect { x: area.x + 2, width: area.width.saturating_sub(3), height: 1, ..area }, buffer);
         }
         if has_note {
             let width = u16::try_from(note + 2).unwrap_or(u16::MAX);
             let x = area.right().saturating_sub(width + 2);
-            spaced(&self.note, note).draw(Rect { x, width, height: 1, ..area }, buffer);
+            spaced(&self.note, note, theme).draw(Rect { x, width, height: 1, ..area }, buffer);
         }
     }
+}
+
+/// Returns a row that is cut to a width, with a space on each side.
+fn spaced(row: &StyledRow, room: usize, theme: Theme) -> StyledRow {
+    StyledRow::of(Style::new(), " ").and(row.clone().cut(room, theme.ellipsis())).put(Style::new(), " ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn drawn(row: &Row, width: u16) -> String {
+    fn drawn(row: &StyledRow, width: u16) -> String {
         let mut buffer = Buffer::empty(Rect::new(0, 0, width, 1));
         row.draw(buffer.area, &mut buffer);
         super::super::view::text(&buffer)
@@ -343,16 +345,16 @@ mod tests {
             ("❤\u{fe0f}", "❤\\u{fe0f}"),
             ("👩\u{200d}👧", "👩\\u{200d}👧"),
         ] {
-            assert_eq!(drawn(&Row::of(Style::new(), text), 40).trim_end(), shown, "{text:?}");
+            assert_eq!(drawn(&StyledRow::of(Style::new(), text), 40).trim_end(), shown, "{text:?}");
         }
         // A combining mark without a letter gets its own cell.
-        let row = Row::of(Style::new(), "\u{301}a");
+        let row = StyledRow::of(Style::new(), "\u{301}a");
         assert_eq!(row.width(), 2);
     }
 
     #[test]
     fn every_row_has_the_width_that_it_is_cut_to() {
-        let row = Row::of(Style::new(), "日本語 text\u{1b}");
+        let row = StyledRow::of(Style::new(), "日本語 text\u{1b}");
         for width in 0..20 {
             assert!(row.clone().cut(width, "~").width() <= width, "{width}");
             assert!(row.clone().wrapped(width).iter().all(|r| r.width() <= width.max(2)), "{width}");

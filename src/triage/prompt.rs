@@ -1,7 +1,7 @@
 //! The input line for a reason, a date or a search. Pure.
 
-use super::key::Key;
-use super::line::Line;
+use super::key::KeyPress;
+use super::line::InputLine;
 use crate::disposition::DEFERRED_DAYS;
 use jiff::Span;
 use jiff::civil::Date;
@@ -26,7 +26,7 @@ pub enum Purpose {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prompt {
     pub purpose: Purpose,
-    pub line: Line,
+    pub line: InputLine,
     /// Reason why the answer was rejected.
     pub problem: Option<String>,
     /// The line is an unedited suggestion, which new input replaces.
@@ -35,7 +35,7 @@ pub struct Prompt {
 
 /// The result of a key.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Answer {
+pub(super) enum PromptAnswer {
     Open,
     Cancelled,
     Text(String),
@@ -45,17 +45,27 @@ pub(super) enum Answer {
 
 impl Prompt {
     pub(super) fn reject(names: Vec<String>, needs_reason: bool) -> Self {
-        Self { purpose: Purpose::Reject { names, needs_reason }, line: Line::default(), problem: None, is_offer: false }
+        Self {
+            purpose: Purpose::Reject { names, needs_reason },
+            line: InputLine::default(),
+            problem: None,
+            is_offer: false,
+        }
     }
 
     /// Suggests the default date of the command line.
     pub(super) fn defer(names: Vec<String>, today: Date) -> Self {
         let date = today.checked_add(Span::new().days(DEFERRED_DAYS)).unwrap_or(today);
-        Self { purpose: Purpose::Defer { names }, line: Line::new(&date.to_string()), problem: None, is_offer: true }
+        Self {
+            purpose: Purpose::Defer { names },
+            line: InputLine::new(&date.to_string()),
+            problem: None,
+            is_offer: true,
+        }
     }
 
     pub(super) fn search(before: &str) -> Self {
-        let line = Line::new(before);
+        let line = InputLine::new(before);
         Self { purpose: Purpose::Search { before: before.to_owned() }, line, problem: None, is_offer: false }
     }
 
@@ -88,15 +98,15 @@ impl Prompt {
     /// the suggestion, so that a reason can follow it.
     fn take_offer(&mut self, typed: Option<char>) {
         if self.is_offer && typed.is_some_and(|c| !c.is_whitespace()) {
-            self.line = Line::default();
+            self.line = InputLine::default();
         }
         self.is_offer = false;
     }
 
-    pub(super) fn press(&mut self, key: Key, today: Date) -> Answer {
+    pub(super) fn press(&mut self, key: KeyPress, today: Date) -> PromptAnswer {
         match key {
-            Key::Esc => return Answer::Cancelled,
-            Key::Enter => {
+            KeyPress::Esc => return PromptAnswer::Cancelled,
+            KeyPress::Enter => {
                 let text = self.line.text().trim().to_owned();
                 match self.answer(text, today) {
                     Ok(answer) => return answer,
@@ -104,24 +114,24 @@ impl Prompt {
                 }
             }
             key => {
-                self.take_offer(if let Key::Char(c) = key { Some(c) } else { None });
+                self.take_offer(if let KeyPress::Char(c) = key { Some(c) } else { None });
                 if self.line.press(key) {
                     self.problem = None;
                 }
             }
         }
-        Answer::Open
+        PromptAnswer::Open
     }
 
-    fn answer(&self, text: String, today: Date) -> Result<Answer, String> {
+    fn answer(&self, text: String, today: Date) -> Result<PromptAnswer, String> {
         match &self.purpose {
             Purpose::Reject { needs_reason: true, .. } if text.is_empty() => {
                 Err("a critical finding is not rejected without a reason".to_owned())
             }
-            Purpose::Reject { .. } | Purpose::Search { .. } => Ok(Answer::Text(text)),
+            Purpose::Reject { .. } | Purpose::Search { .. } => Ok(PromptAnswer::Text(text)),
             Purpose::Defer { .. } => {
                 let (date, reason) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
-                Ok(Answer::Date(until(date, today)?, reason.trim().to_owned()))
+                Ok(PromptAnswer::Date(until(date, today)?, reason.trim().to_owned()))
             }
         }
     }
@@ -179,28 +189,30 @@ mod tests {
     #[test]
     fn a_problem_keeps_the_question_open_until_the_next_key() {
         let mut prompt = Prompt::reject(vec!["F1".to_owned()], true);
-        assert_eq!(prompt.press(Key::Enter, TODAY), Answer::Open);
+        assert_eq!(prompt.press(KeyPress::Enter, TODAY), PromptAnswer::Open);
         assert!(prompt.problem.is_some());
-        assert_eq!(prompt.press(Key::Char('x'), TODAY), Answer::Open);
+        assert_eq!(prompt.press(KeyPress::Char('x'), TODAY), PromptAnswer::Open);
         assert!(prompt.problem.is_none());
-        assert_eq!(prompt.press(Key::Enter, TODAY), Answer::Text("x".to_owned()));
-        assert_eq!(prompt.press(Key::Esc, TODAY), Answer::Cancelled);
+        assert_eq!(prompt.press(KeyPress::Enter, TODAY), PromptAnswer::Text("x".to_owned()));
+        assert_eq!(prompt.press(KeyPress::Esc, TODAY), PromptAnswer::Cancelled);
     }
 
     #[test]
     fn another_date_replaces_the_one_that_is_offered() {
-        let typed = |keys: &str| {
-            let mut prompt = Prompt::defer(vec!["F1".to_owned()], TODAY);
-            keys.chars().for_each(|c| assert_eq!(prompt.press(Key::Char(c), TODAY), Answer::Open));
-            prompt.press(Key::Enter, TODAY)
-        };
-        assert_eq!(typed("30d"), Answer::Date(jiff::civil::date(2026, 12, 24), String::new()));
-        assert_eq!(typed("2w later"), Answer::Date(jiff::civil::date(2026, 12, 8), "later".to_owned()));
-        assert_eq!(typed(" later"), Answer::Date(jiff::civil::date(2027, 2, 22), "later".to_owned()));
+        assert_eq!(typed("30d"), PromptAnswer::Date(jiff::civil::date(2026, 12, 24), String::new()));
+        assert_eq!(typed("2w later"), PromptAnswer::Date(jiff::civil::date(2026, 12, 8), "later".to_owned()));
+        assert_eq!(typed(" later"), PromptAnswer::Date(jiff::civil::date(2027, 2, 22), "later".to_owned()));
         let mut edited = Prompt::defer(vec!["F1".to_owned()], TODAY);
-        assert_eq!(edited.press(Key::Backspace, TODAY), Answer::Open);
-        assert_eq!(edited.press(Key::Char('3'), TODAY), Answer::Open);
+        assert_eq!(edited.press(KeyPress::Backspace, TODAY), PromptAnswer::Open);
+        assert_eq!(edited.press(KeyPress::Char('3'), TODAY), PromptAnswer::Open);
         assert_eq!(edited.line.text(), "2027-02-23");
+    }
+
+    /// Types a date, and returns the answer of the prompt.
+    fn typed(keys: &str) -> PromptAnswer {
+        let mut prompt = Prompt::defer(vec!["F1".to_owned()], TODAY);
+        keys.chars().for_each(|c| assert_eq!(prompt.press(KeyPress::Char(c), TODAY), PromptAnswer::Open));
+        prompt.press(KeyPress::Enter, TODAY)
     }
 
     #[test]
@@ -209,6 +221,6 @@ mod tests {
         assert_eq!(prompt.line.text(), "2027-02-22");
         prompt.paste(" after the release");
         let date = jiff::civil::date(2027, 2, 22);
-        assert_eq!(prompt.press(Key::Enter, TODAY), Answer::Date(date, "after the release".to_owned()));
+        assert_eq!(prompt.press(KeyPress::Enter, TODAY), PromptAnswer::Date(date, "after the release".to_owned()));
     }
 }

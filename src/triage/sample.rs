@@ -1,8 +1,8 @@
 //! A review for the tests of triage.
 
-use super::{Item, Subject};
+use super::{TriageItem, TriageSubject};
 use crate::diff::{FileChange, ObjectId};
-use crate::disposition::{Entry, Occurrence};
+use crate::disposition::{DecisionEntry, Occurrence};
 use crate::finding::Decision;
 use crate::review::Record;
 use crate::wire::{Category, Confidence, Disposition, Finding, Severity, Verdict};
@@ -70,12 +70,12 @@ pub(super) fn finding(id: &str, file: Option<&str>, line: Option<u32>, severity:
     }
 }
 
-pub(super) fn item(finding: Finding) -> Item {
-    Item { finding, entry: None, proposal: None, is_applied: false }
+pub(super) fn item(finding: Finding) -> TriageItem {
+    TriageItem { finding, entry: None, proposal: None, is_applied: false }
 }
 
-pub(super) fn entry(finding: &Finding, decision: Decision, reason: &str) -> Entry {
-    Entry {
+pub(super) fn entry(finding: &Finding, decision: Decision, reason: &str) -> DecisionEntry {
+    DecisionEntry {
         fingerprint: finding.fingerprint.clone(),
         rule: finding.rule_id.clone(),
         path: finding.file.clone(),
@@ -92,7 +92,7 @@ pub(super) fn entry(finding: &Finding, decision: Decision, reason: &str) -> Entr
 
 /// Returns a review with four findings: F1 about the whole change, F2 and F3 (rejected) in a Python file, F4 in a
 /// script, with a proposal.
-pub(super) fn subject() -> Subject {
+pub(super) fn subject() -> TriageSubject {
     let whole = Finding {
         rule_id: "lockfile-drift".to_owned(),
         confidence: Confidence::Low,
@@ -133,10 +133,10 @@ pub(super) fn subject() -> Subject {
     let items = vec![
         item(whole),
         item(unsafe_load),
-        Item { entry: Some(rejected), ..item(debug) },
-        Item { proposal: Some(proposal), ..item(html) },
+        TriageItem { entry: Some(rejected), ..item(debug) },
+        TriageItem { proposal: Some(proposal), ..item(html) },
     ];
-    Subject {
+    TriageSubject {
         id: "2026-11-24-001".to_owned(),
         label: "the staged change".to_owned(),
         pull: Some(12),

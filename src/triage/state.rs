@@ -1,12 +1,12 @@
 //! The state machine of triage: from keys and results to the next state and effects. Pure.
 
-use super::filter::{self, Choice, Filter, Row, Sort};
-use super::key::Key;
-use super::prompt::{Answer, Prompt, Purpose};
+use super::filter::{self, Filter, FilterChoice, ListRow, Sort};
+use super::key::KeyPress;
+use super::prompt::{Prompt, PromptAnswer, Purpose};
 use super::scroll;
 use super::view;
-use super::{Item, Size, Subject};
-use crate::disposition::{Entry, SHARED};
+use super::{Size, TriageItem, TriageSubject};
+use crate::disposition::{DecisionEntry, SHARED};
 use crate::finding::Decision;
 use crate::rounds::undo::Held;
 use crate::wire::Severity;
@@ -31,14 +31,14 @@ impl Pane {
 
 /// Events outside of the state machine, and results of effects.
 #[derive(Clone, Debug)]
-pub enum Input {
-    Key(Key),
+pub enum TriageEvent {
+    Key(KeyPress),
     Paste(String),
     Resize(Size),
     /// Decisions were recorded. `before` has the decisions that they replace; `shared` has findings with another
     /// decision in the shared file, which applies in gate mode.
     Decided {
-        decided: Vec<(String, Entry)>,
+        decided: Vec<(String, DecisionEntry)>,
         before: Held,
         shared: Vec<(String, Decision)>,
     },
@@ -50,7 +50,7 @@ pub enum Input {
         notes: Vec<String>,
     },
     /// The review was read again.
-    Loaded(Box<Subject>),
+    Loaded(Box<TriageSubject>),
     /// An effect failed, or its message needs more than a line.
     Notice(Notice),
     Message(Message),
@@ -58,8 +58,8 @@ pub enum Input {
 
 /// An effect for the edge to perform.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Effect {
-    Decide(Order),
+pub enum TriageEffect {
+    Decide(DecisionOrder),
     /// Records proposed decisions, by fingerprint.
     Confirm {
         findings: Vec<String>,
@@ -86,7 +86,7 @@ pub enum Effect {
 
 /// A decision to record.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Order {
+pub struct DecisionOrder {
     /// Fingerprints.
     pub findings: Vec<String>,
     pub decision: Decision,
@@ -143,7 +143,7 @@ pub enum Mode {
     Ask {
         title: String,
         command: Vec<String>,
-        effect: Effect,
+        effect: TriageEffect,
     },
     Notice(Notice),
 }
@@ -153,15 +153,15 @@ pub enum Mode {
 struct Undoable {
     held: Held,
     /// The earlier findings, by index.
-    items: Vec<(usize, Item)>,
+    items: Vec<(usize, TriageItem)>,
     /// The earlier position of the cursor.
     current: Option<usize>,
 }
 
 /// State of triage.
 #[derive(Clone, Debug)]
-pub struct State {
-    pub subject: Subject,
+pub struct TriageState {
+    pub subject: TriageSubject,
     pub size: Size,
     pub mode: Mode,
     pub focus: Pane,
@@ -186,9 +186,9 @@ pub struct State {
     has_shared_before: bool,
 }
 
-impl State {
+impl TriageState {
     /// Starts with the first pending finding.
-    pub fn new(subject: Subject, size: Size) -> Self {
+    pub fn new(subject: TriageSubject, size: Size) -> Self {
         let mut state = Self {
             subject,
             size,
@@ -215,12 +215,12 @@ impl State {
     }
 
     /// Returns the rows of the list.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<ListRow> {
         filter::rows(&self.subject, &self.filter, self.sort)
     }
 
     /// Returns the finding under the cursor.
-    pub fn item(&self) -> Option<&Item> {
+    pub fn item(&self) -> Option<&TriageItem> {
         self.subject.items.get(self.current?)
     }
 
@@ -241,11 +241,11 @@ impl State {
 
     /// Returns the listed findings in their order.
     fn listed(&self) -> Vec<usize> {
-        let item = |row: Row| match row {
-            Row::Item(i) => Some(i),
-            Row::File { .. } => None,
-        };
-        self.rows().into_iter().filter_map(item).collect()
+        let items = self.rows().into_iter().filter_map(|row| match row {
+            ListRow::Item(i) => Some(i),
+            ListRow::File { .. } => None,
+        });
+        items.collect()
     }
 
     /// Returns the findings of an action: the listed and marked ones, or the one under the cursor.
@@ -304,42 +304,42 @@ impl State {
 
 /// Returns the next state and the effects.
 #[must_use]
-pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
+pub fn step(mut state: TriageState, input: TriageEvent) -> (TriageState, Vec<TriageEffect>) {
     let effects = match input {
-        Input::Resize(size) => {
+        TriageEvent::Resize(size) => {
             state.size = size;
             state.code_top = None;
             Vec::new()
         }
-        Input::Key(key) => press(&mut state, key),
-        Input::Paste(text) => {
+        TriageEvent::Key(key) => press(&mut state, key),
+        TriageEvent::Paste(text) => {
             if let Mode::Prompt(prompt) = &mut state.mode {
                 prompt.paste(&text);
                 follow_search(&mut state);
             }
             Vec::new()
         }
-        Input::Decided { decided, before, shared } => {
+        TriageEvent::Decided { decided, before, shared } => {
             decided_on(&mut state, &decided, before, &shared);
             Vec::new()
         }
-        Input::Undone => {
+        TriageEvent::Undone => {
             undone(&mut state);
             Vec::new()
         }
-        Input::Applied { ids, notes } => {
+        TriageEvent::Applied { ids, notes } => {
             applied(&mut state, &ids, notes);
             Vec::new()
         }
-        Input::Loaded(subject) => {
+        TriageEvent::Loaded(subject) => {
             loaded(&mut state, *subject);
             Vec::new()
         }
-        Input::Notice(notice) => {
+        TriageEvent::Notice(notice) => {
             state.mode = Mode::Notice(notice);
             Vec::new()
         }
-        Input::Message(message) => {
+        TriageEvent::Message(message) => {
             state.message = Some(message);
             Vec::new()
         }
@@ -347,14 +347,14 @@ pub fn step(mut state: State, input: Input) -> (State, Vec<Effect>) {
     (state, effects)
 }
 
-fn press(state: &mut State, key: Key) -> Vec<Effect> {
+fn press(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
     match key {
-        Key::Ctrl('c') => return vec![Effect::Quit(Leave::Interrupted)],
-        Key::Ctrl('z') => return vec![Effect::Suspend],
-        Key::Ctrl('l') => return vec![Effect::Redraw],
+        KeyPress::Ctrl('c') => return vec![TriageEffect::Quit(Leave::Interrupted)],
+        KeyPress::Ctrl('z') => return vec![TriageEffect::Suspend],
+        KeyPress::Ctrl('l') => return vec![TriageEffect::Redraw],
         // Findings that are not visible must not get decisions.
         _ if state.size.is_too_small() => {
-            return if key == Key::Char('q') { vec![Effect::Quit(Leave::Done)] } else { Vec::new() };
+            return if key == KeyPress::Char('q') { vec![TriageEffect::Quit(Leave::Done)] } else { Vec::new() };
         }
         _ => {}
     }
@@ -366,7 +366,7 @@ fn press(state: &mut State, key: Key) -> Vec<Effect> {
         Mode::Help(top) => help(state, *top, key),
         Mode::Ask { .. } => ask(state, key),
         Mode::Notice(_) => {
-            if matches!(key, Key::Esc | Key::Enter | Key::Char('q' | ' ')) {
+            if matches!(key, KeyPress::Esc | KeyPress::Enter | KeyPress::Char('q' | ' ')) {
                 state.mode = Mode::Browse;
             }
             Vec::new()
@@ -374,47 +374,49 @@ fn press(state: &mut State, key: Key) -> Vec<Effect> {
     }
 }
 
-fn browse(state: &mut State, key: Key) -> Vec<Effect> {
+fn browse(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
     match key {
-        Key::Char('q') => return vec![Effect::Quit(Leave::Done)],
-        Key::Char('?') => state.mode = Mode::Help(0),
-        Key::Esc => step_back(state),
-        Key::Tab => turn(state, 1),
-        Key::BackTab => turn(state, 2),
-        Key::Char('1') => focus(state, Pane::Findings),
-        Key::Char('2') => focus(state, Pane::Code),
-        Key::Char('3') => focus(state, Pane::Details),
-        Key::Char('z') => state.is_zoomed = !state.is_zoomed,
-        Key::Char('n') => find_pending(state, true),
-        Key::Char('N') => find_pending(state, false),
-        Key::Char('J') => scroll_pane(state, Pane::Code, 1),
-        Key::Char('K') => scroll_pane(state, Pane::Code, -1),
-        Key::Char('s') => {
+        KeyPress::Char('q') => return vec![TriageEffect::Quit(Leave::Done)],
+        KeyPress::Char('?') => state.mode = Mode::Help(0),
+        KeyPress::Esc => step_back(state),
+        KeyPress::Tab => turn(state, 1),
+        KeyPress::BackTab => turn(state, 2),
+        KeyPress::Char('1') => focus(state, Pane::Findings),
+        KeyPress::Char('2') => focus(state, Pane::Code),
+        KeyPress::Char('3') => focus(state, Pane::Details),
+        KeyPress::Char('z') => state.is_zoomed = !state.is_zoomed,
+        KeyPress::Char('n') => find_pending(state, true),
+        KeyPress::Char('N') => find_pending(state, false),
+        KeyPress::Char('J') => scroll_pane(state, Pane::Code, 1),
+        KeyPress::Char('K') => scroll_pane(state, Pane::Code, -1),
+        KeyPress::Char('s') => {
             state.sort = state.sort.next();
             state.message = Some(Message::good(format!("sorted by {}", state.sort.name())));
         }
-        Key::Char('f') => state.mode = Mode::Filter(0),
-        Key::Char('t') => {
-            state.filter.toggle(&Choice::Status(crate::wire::Disposition::Pending));
+        KeyPress::Char('f') => state.mode = Mode::Filter(0),
+        KeyPress::Char('t') => {
+            state.filter.toggle(&FilterChoice::Status(crate::wire::Disposition::Pending));
             state.settle();
         }
-        Key::Char('/') => state.mode = Mode::Prompt(Prompt::search(&state.filter.search)),
-        Key::Char('R') => return vec![Effect::Reload],
-        Key::Char('u') => return undo(state),
-        Key::Char('P') => return post(state),
-        Key::Char('S') => share(state),
-        Key::Char(c @ ('a' | 'r' | 'd' | 'c' | 'p' | 'x' | 'e' | 'o' | ' ')) => return act(state, c),
+        KeyPress::Char('/') => state.mode = Mode::Prompt(Prompt::search(&state.filter.search)),
+        KeyPress::Char('R') => return vec![TriageEffect::Reload],
+        KeyPress::Char('u') => return undo(state),
+        KeyPress::Char('P') => return post(state),
+        KeyPress::Char('S') => share(state),
+        KeyPress::Char(c @ ('a' | 'r' | 'd' | 'c' | 'p' | 'x' | 'e' | 'o' | ' ')) => return act(state, c),
         _ => travel(state, key),
     }
     Vec::new()
 }
 
 /// Moves in the focused pane.
-fn travel(state: &mut State, key: Key) {
+fn travel(state: &mut TriageState, key: KeyPress) {
     match key {
-        Key::Right | Key::Char('l') => return state.code_left = (state.code_left + 8).min(4_000),
-        Key::Left | Key::Char('h') => return state.code_left = state.code_left.saturating_sub(8),
-        Key::Enter => return focus(state, if state.focus == Pane::Findings { Pane::Code } else { Pane::Findings }),
+        KeyPress::Right | KeyPress::Char('l') => return state.code_left = (state.code_left + 8).min(4_000),
+        KeyPress::Left | KeyPress::Char('h') => return state.code_left = state.code_left.saturating_sub(8),
+        KeyPress::Enter => {
+            return focus(state, if state.focus == Pane::Findings { Pane::Code } else { Pane::Findings });
+        }
         _ => {}
     }
     let Some(by) = scroll::rows(key, view::page(state)) else { return };
@@ -424,7 +426,7 @@ fn travel(state: &mut State, key: Key) {
     }
 }
 
-fn scroll_pane(state: &mut State, pane: Pane, by: isize) {
+fn scroll_pane(state: &mut TriageState, pane: Pane, by: isize) {
     let (top, most) = view::extent(state, pane);
     let to = scroll::moved(top, by, most);
     match pane {
@@ -434,20 +436,20 @@ fn scroll_pane(state: &mut State, pane: Pane, by: isize) {
     }
 }
 
-fn focus(state: &mut State, pane: Pane) {
+fn focus(state: &mut TriageState, pane: Pane) {
     state.focus = pane;
     if pane != Pane::Findings {
         state.lower = pane;
     }
 }
 
-fn turn(state: &mut State, by: usize) {
+fn turn(state: &mut TriageState, by: usize) {
     let at = Pane::ALL.iter().position(|p| *p == state.focus).unwrap_or(0);
     focus(state, Pane::ALL[(at + by) % Pane::ALL.len()]);
 }
 
 /// Removes the newest restriction of the list.
-fn step_back(state: &mut State) {
+fn step_back(state: &mut TriageState) {
     if state.is_zoomed {
         state.is_zoomed = false;
     } else if !state.marked.is_empty() {
@@ -462,7 +464,7 @@ fn step_back(state: &mut State) {
     state.settle();
 }
 
-fn find_pending(state: &mut State, is_forward: bool) {
+fn find_pending(state: &mut TriageState, is_forward: bool) {
     if !state.go_pending(is_forward) {
         let is_filtered = !state.filter.is_empty();
         let text =
@@ -472,7 +474,7 @@ fn find_pending(state: &mut State, is_forward: bool) {
 }
 
 /// Toggles whether the next decisions are shared.
-fn share(state: &mut State) {
+fn share(state: &mut TriageState) {
     state.is_sharing = !state.is_sharing;
     let text = match state.is_sharing {
         true => format!("decisions are also written to {SHARED}"),
@@ -482,7 +484,7 @@ fn share(state: &mut State) {
 }
 
 /// Performs an action on the marked findings, or on the one under the cursor.
-fn act(state: &mut State, key: char) -> Vec<Effect> {
+fn act(state: &mut TriageState, key: char) -> Vec<TriageEffect> {
     let targets = state.targets();
     let Some(current) = state.current.filter(|_| !targets.is_empty()) else {
         state.message = Some(Message::bad("no finding is listed; Esc ends the filter"));
@@ -507,8 +509,8 @@ fn act(state: &mut State, key: char) -> Vec<Effect> {
     match key {
         'a' => return vec![decision(state, &targets, Decision::Accepted, None, None)],
         'r' => {
-            let is_critical = |i: &usize| state.subject.items[*i].finding.severity == Severity::Critical;
-            let needs_reason = targets.iter().any(is_critical);
+            let items = &state.subject.items;
+            let needs_reason = targets.iter().any(|i| items[*i].finding.severity == Severity::Critical);
             state.mode = Mode::Prompt(Prompt::reject(state.names(&targets), needs_reason));
         }
         'd' => state.mode = Mode::Prompt(Prompt::defer(state.names(&targets), state.subject.today)),
@@ -520,26 +522,26 @@ fn act(state: &mut State, key: char) -> Vec<Effect> {
 }
 
 fn decision(
-    state: &State,
+    state: &TriageState,
     targets: &[usize],
     decision: Decision,
     reason: Option<String>,
     until: Option<Date>,
-) -> Effect {
+) -> TriageEffect {
     let findings = state.fingerprints(targets);
-    Effect::Decide(Order { findings, decision, reason, until, is_shared: state.is_sharing })
+    TriageEffect::Decide(DecisionOrder { findings, decision, reason, until, is_shared: state.is_sharing })
 }
 
-fn confirm(state: &mut State, targets: &[usize]) -> Vec<Effect> {
+fn confirm(state: &mut TriageState, targets: &[usize]) -> Vec<TriageEffect> {
     let proposed: Vec<usize> = targets.iter().copied().filter(|i| state.subject.items[*i].proposal.is_some()).collect();
     if proposed.is_empty() {
         state.message = Some(Message::bad("no agent proposes a decision on this finding"));
         return Vec::new();
     }
-    vec![Effect::Confirm { findings: state.fingerprints(&proposed), is_shared: state.is_sharing }]
+    vec![TriageEffect::Confirm { findings: state.fingerprints(&proposed), is_shared: state.is_sharing }]
 }
 
-fn apply(state: &mut State, targets: &[usize]) {
+fn apply(state: &mut TriageState, targets: &[usize]) {
     let without = targets.iter().find(|i| state.subject.items[**i].finding.replacement.is_none());
     if let Some(i) = without {
         let id = &state.subject.items[*i].finding.id;
@@ -549,17 +551,17 @@ fn apply(state: &mut State, targets: &[usize]) {
     let ids = state.names(targets);
     let command = command("apply", &ids, &["--session", &state.subject.id]);
     let title = format!("Write the replacement of {} into the worktree?", ids.join(", "));
-    state.mode = Mode::Ask { title, command, effect: Effect::Apply(ids) };
+    state.mode = Mode::Ask { title, command, effect: TriageEffect::Apply(ids) };
 }
 
-fn fix(state: &mut State, targets: &[usize]) {
+fn fix(state: &mut TriageState, targets: &[usize]) {
     let ids = state.names(targets);
     let title = format!("Let a model fix {}? It is asked, and its changes are shown first.", ids.join(", "));
     let command = command("fix", &ids, &["--session", &state.subject.id]);
-    state.mode = Mode::Ask { title, effect: Effect::Run(command.clone()), command };
+    state.mode = Mode::Ask { title, effect: TriageEffect::Run(command.clone()), command };
 }
 
-fn post(state: &mut State) -> Vec<Effect> {
+fn post(state: &mut TriageState) -> Vec<TriageEffect> {
     if state.subject.pull.is_none() {
         let text = format!("this review is not of a pull request; to post one: {} review pr NUMBER", crate::NAME);
         state.message = Some(Message::bad(text));
@@ -567,7 +569,7 @@ fn post(state: &mut State) -> Vec<Effect> {
     }
     let title = "Post this review on its pull request? This goes to the network.".to_owned();
     let command = vec!["post".to_owned(), state.subject.id.clone()];
-    state.mode = Mode::Ask { title, effect: Effect::Run(command.clone()), command };
+    state.mode = Mode::Ask { title, effect: TriageEffect::Run(command.clone()), command };
     Vec::new()
 }
 
@@ -575,10 +577,10 @@ fn command(name: &str, ids: &[String], rest: &[&str]) -> Vec<String> {
     std::iter::once(name).chain(ids.iter().map(String::as_str)).chain(rest.iter().copied()).map(str::to_owned).collect()
 }
 
-fn edit(state: &mut State, current: usize) -> Vec<Effect> {
+fn edit(state: &mut TriageState, current: usize) -> Vec<TriageEffect> {
     let finding = &state.subject.items[current].finding;
     match &finding.file {
-        Some(file) => vec![Effect::Edit { file: file.clone(), line: finding.line }],
+        Some(file) => vec![TriageEffect::Edit { file: file.clone(), line: finding.line }],
         None => {
             state.message = Some(Message::bad(format!("{} is about the whole change, not a file", finding.id)));
             Vec::new()
@@ -586,9 +588,9 @@ fn edit(state: &mut State, current: usize) -> Vec<Effect> {
     }
 }
 
-fn undo(state: &mut State) -> Vec<Effect> {
+fn undo(state: &mut TriageState) -> Vec<TriageEffect> {
     match state.undo.last() {
-        Some(last) => vec![Effect::Undo(last.held.clone())],
+        Some(last) => vec![TriageEffect::Undo(last.held.clone())],
         None => {
             state.message = Some(Message::bad("no decision to undo since triage was opened"));
             Vec::new()
@@ -596,24 +598,24 @@ fn undo(state: &mut State) -> Vec<Effect> {
     }
 }
 
-fn prompt(state: &mut State, key: Key) -> Vec<Effect> {
+fn prompt(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
     let Mode::Prompt(prompt) = &mut state.mode else { return Vec::new() };
     let answer = prompt.press(key, state.subject.today);
     let purpose = prompt.purpose.clone();
     match (answer, purpose) {
-        (Answer::Open, _) => follow_search(state),
-        (Answer::Cancelled, Purpose::Search { before }) => {
+        (PromptAnswer::Open, _) => follow_search(state),
+        (PromptAnswer::Cancelled, Purpose::Search { before }) => {
             state.filter.search = before;
             state.mode = Mode::Browse;
             state.settle();
         }
-        (Answer::Cancelled, _) | (Answer::Text(_), Purpose::Search { .. }) => state.mode = Mode::Browse,
-        (Answer::Text(reason), _) => {
+        (PromptAnswer::Cancelled, _) | (PromptAnswer::Text(_), Purpose::Search { .. }) => state.mode = Mode::Browse,
+        (PromptAnswer::Text(reason), _) => {
             state.mode = Mode::Browse;
             let reason = Some(reason).filter(|r| !r.is_empty());
             return vec![decision(state, &state.targets(), Decision::Rejected, reason, None)];
         }
-        (Answer::Date(until, reason), _) => {
+        (PromptAnswer::Date(until, reason), _) => {
             state.mode = Mode::Browse;
             let reason = Some(reason).filter(|r| !r.is_empty());
             return vec![decision(state, &state.targets(), Decision::Deferred, reason, Some(until))];
@@ -623,28 +625,28 @@ fn prompt(state: &mut State, key: Key) -> Vec<Effect> {
 }
 
 /// Searches for the current input.
-fn follow_search(state: &mut State) {
+fn follow_search(state: &mut TriageState) {
     if let Mode::Prompt(Prompt { purpose: Purpose::Search { .. }, line, .. }) = &state.mode {
         state.filter.search = line.text().trim().to_lowercase();
         state.settle();
     }
 }
 
-fn choose(state: &mut State, at: usize, key: Key) -> Vec<Effect> {
+fn choose(state: &mut TriageState, at: usize, key: KeyPress) -> Vec<TriageEffect> {
     let choices = filter::choices(&state.subject);
     let last = choices.len().saturating_sub(1);
     let at = match key {
-        Key::Char(' ') | Key::Enter => {
+        KeyPress::Char(' ') | KeyPress::Enter => {
             if let Some((choice, _)) = choices.get(at) {
                 state.filter.toggle(choice);
             }
             at
         }
-        Key::Char('c') => {
+        KeyPress::Char('c') => {
             state.filter.chosen.clear();
             at
         }
-        Key::Esc | Key::Char('q' | 'f') => {
+        KeyPress::Esc | KeyPress::Char('q' | 'f') => {
             state.mode = Mode::Browse;
             state.settle();
             return Vec::new();
@@ -656,27 +658,27 @@ fn choose(state: &mut State, at: usize, key: Key) -> Vec<Effect> {
     Vec::new()
 }
 
-fn help(state: &mut State, top: usize, key: Key) -> Vec<Effect> {
+fn help(state: &mut TriageState, top: usize, key: KeyPress) -> Vec<TriageEffect> {
     let most = view::help_rows(state.size).saturating_sub(view::help_room(state.size));
-    if matches!(key, Key::Esc | Key::Char('?' | 'q')) {
+    if matches!(key, KeyPress::Esc | KeyPress::Char('?' | 'q')) {
         state.mode = Mode::Browse;
         return Vec::new();
     }
-    let key = if key == Key::Char(' ') { Key::PageDown } else { key };
+    let key = if key == KeyPress::Char(' ') { KeyPress::PageDown } else { key };
     let by = scroll::rows(key, view::help_room(state.size)).unwrap_or(0);
     state.mode = Mode::Help(scroll::moved(top, by, most));
     Vec::new()
 }
 
-fn ask(state: &mut State, key: Key) -> Vec<Effect> {
+fn ask(state: &mut TriageState, key: KeyPress) -> Vec<TriageEffect> {
     let Mode::Ask { effect, .. } = &state.mode else { return Vec::new() };
     let effect = effect.clone();
     match key {
-        Key::Enter | Key::Char('y') => {
+        KeyPress::Enter | KeyPress::Char('y') => {
             state.mode = Mode::Browse;
             vec![effect]
         }
-        Key::Esc | Key::Char('n' | 'q') => {
+        KeyPress::Esc | KeyPress::Char('n' | 'q') => {
             state.mode = Mode::Browse;
             Vec::new()
         }
@@ -685,7 +687,12 @@ fn ask(state: &mut State, key: Key) -> Vec<Effect> {
 }
 
 /// Handles recorded decisions, and moves to the next pending finding.
-fn decided_on(state: &mut State, decided: &[(String, Entry)], before: Held, shared: &[(String, Decision)]) {
+fn decided_on(
+    state: &mut TriageState,
+    decided: &[(String, DecisionEntry)],
+    before: Held,
+    shared: &[(String, Decision)],
+) {
     let mut items = Vec::new();
     let current = state.current;
     let mut said = Vec::new();
@@ -722,7 +729,7 @@ fn other_shared(shared: &[(String, Decision)]) -> Option<String> {
     Some(format!("the shared file still has {id} as {}{more}: S, and decide again", decision.name()))
 }
 
-fn undone(state: &mut State) {
+fn undone(state: &mut TriageState) {
     let Some(last) = state.undo.pop() else { return };
     let names: Vec<String> = last.items.iter().map(|(_, item)| item.finding.id.clone()).collect();
     for (i, item) in last.items {
@@ -735,7 +742,7 @@ fn undone(state: &mut State) {
     state.message = Some(Message::good(format!("undone: {}", names.join(", "))));
 }
 
-fn applied(state: &mut State, ids: &[String], notes: Vec<String>) {
+fn applied(state: &mut TriageState, ids: &[String], notes: Vec<String>) {
     for item in &mut state.subject.items {
         item.is_applied |= ids.contains(&item.finding.id);
     }
@@ -750,7 +757,7 @@ fn applied(state: &mut State, ids: &[String], notes: Vec<String>) {
 
 /// Handles a review that was read again. The cursor stays on its finding. Earlier decisions cannot be undone any
 /// more, because another program may have changed them.
-fn loaded(state: &mut State, subject: Subject) {
+fn loaded(state: &mut TriageState, subject: TriageSubject) {
     let current = state.item().map(|item| item.finding.fingerprint.clone());
     let is_same = state.subject.round == subject.round;
     let applied: Vec<String> =

@@ -6,9 +6,9 @@ mod panes;
 pub(in crate::triage) use overlay::shown;
 pub use overlay::{help_room, help_rows};
 
-use super::paper::{Frame, Ink, Row, Theme};
+use super::paper::{Ink, PaneFrame, StyledRow, Theme};
 use super::prompt::{Prompt, Purpose};
-use super::state::{Mode, Pane, State};
+use super::state::{Mode, Pane, TriageState};
 use super::{Size, severity, status};
 use crate::wire::{Disposition, Severity, Verdict};
 use ratatui::buffer::Buffer;
@@ -30,7 +30,7 @@ struct Layout {
 }
 
 /// Draws the state.
-pub fn draw(state: &State, theme: Theme) -> Buffer {
+pub fn draw(state: &TriageState, theme: Theme) -> Buffer {
     let area = Rect::new(0, 0, state.size.width, state.size.height);
     let mut buffer = Buffer::empty(area);
     if state.size.is_too_small() {
@@ -43,7 +43,7 @@ pub fn draw(state: &State, theme: Theme) -> Buffer {
         if let Some(area) = layout.panes[pane as usize] {
             let is_focused = state.focus == pane;
             let (title, note) = panes::title(state, pane, theme);
-            let inner = Frame { title, note, is_focused }.draw(area, theme, &mut buffer);
+            let inner = PaneFrame { title, note, is_focused }.draw(area, theme, &mut buffer);
             panes::draw(state, pane, theme, inner, &mut buffer);
         }
     }
@@ -59,13 +59,13 @@ pub fn too_small(size: Size, theme: Theme, buffer: &mut Buffer) {
         "This terminal has {}x{} cells; at least {width}x{height} are needed. Enlarge it, or press q to quit.",
         size.width, size.height
     );
-    let rows = Row::of(theme.style(Ink::Bold), text).wrapped(usize::from(size.width));
+    let rows = StyledRow::of(theme.style(Ink::Bold), text).wrapped(usize::from(size.width));
     for (row, y) in rows.iter().zip(0..size.height) {
         row.draw(Rect::new(0, y, size.width, 1), buffer);
     }
 }
 
-fn layout(state: &State) -> Layout {
+fn layout(state: &TriageState) -> Layout {
     let Size { width, height } = state.size;
     let body = Rect::new(0, 1, width, height - 2);
     let mut panes = [None; 3];
@@ -99,7 +99,7 @@ fn layout(state: &State) -> Layout {
 }
 
 /// Returns the first line: the review, and the progress of the decisions.
-fn head(state: &State, theme: Theme) -> Row {
+fn head(state: &TriageState, theme: Theme) -> StyledRow {
     let subject = &state.subject;
     let dim = theme.style(Ink::Dim);
     let (verdict, ink) = match subject.verdict {
@@ -108,15 +108,14 @@ fn head(state: &State, theme: Theme) -> Row {
         Verdict::Block => ("BLOCK", Ink::Bad),
         Verdict::Incomplete => ("INCOMPLETE", Ink::Bad),
     };
-    let count = |of: Disposition| subject.items.iter().filter(|i| i.has_status(of)).count();
-    let mut right = Row::default();
+    let mut right = StyledRow::default();
     if state.is_sharing {
         right = right.put(theme.style(Ink::Accent), "sharing");
     }
     for of in
         [Disposition::Pending, Disposition::Accepted, Disposition::Rejected, Disposition::Deferred, Disposition::Fixed]
     {
-        let n = count(of);
+        let n = subject.items.iter().filter(|i| i.has_status(of)).count();
         if n > 0 || of == Disposition::Pending {
             let style = theme.style(if of == Disposition::Pending && n > 0 { Ink::Bold } else { Ink::Dim });
             let gap = if right.is_empty() { "" } else { "  " };
@@ -126,7 +125,7 @@ fn head(state: &State, theme: Theme) -> Row {
     let width = usize::from(state.size.width);
     let right = right.put(dim, " ").cut(width, theme.ellipsis());
     let dot = theme.sign(" · ", " - ");
-    let left = Row::of(theme.style(Ink::Bold), " triage ")
+    let left = StyledRow::of(theme.style(Ink::Bold), " triage ")
         .put(theme.style(Ink::Plain), &subject.id)
         .put(dim, dot)
         .put(theme.style(ink), verdict)
@@ -137,12 +136,12 @@ fn head(state: &State, theme: Theme) -> Row {
 }
 
 /// Returns the last line: a message, or the keys.
-fn foot(state: &State, theme: Theme) -> Row {
+fn foot(state: &TriageState, theme: Theme) -> StyledRow {
     let width = usize::from(state.size.width);
     if let Some(message) = &state.message {
         let ink = if message.is_error { Ink::Bad } else { Ink::Good };
         let text = if message.is_error { format!(" error: {}", message.text) } else { format!(" {}", message.text) };
-        return Row::of(theme.style(ink), text).cut(width, theme.ellipsis());
+        return StyledRow::of(theme.style(ink), text).cut(width, theme.ellipsis());
     }
     let keys: &[(&str, &str)] = match &state.mode {
         Mode::Prompt(Prompt { purpose: Purpose::Search { .. }, .. }) => &[("Enter", "keep"), ("Esc", "cancel")],
@@ -185,21 +184,23 @@ const PROPOSED: [(&str, &str); 7] = [
 ];
 
 /// Returns the keys with their meanings that fit.
-pub fn hints(keys: &[(&str, &str)], width: usize, theme: Theme) -> Row {
-    let one = |(key, what): &(&str, &str)| {
-        Row::of(theme.style(Ink::Accent), format!(" {key}")).put(theme.style(Ink::Dim), format!(" {what} "))
-    };
+pub fn hints(keys: &[(&str, &str)], width: usize, theme: Theme) -> StyledRow {
     let (most, last) = keys.split_at(keys.len().saturating_sub(2));
-    let last = last.iter().map(one).fold(Row::default(), Row::and);
-    let mut row = Row::default();
+    let last = last.iter().map(|key| hint(key, theme)).fold(StyledRow::default(), StyledRow::and);
+    let mut row = StyledRow::default();
     for key in most {
-        let next = row.clone().and(one(key));
+        let next = row.clone().and(hint(key, theme));
         if next.width() + last.width() > width {
             break;
         }
         row = next;
     }
     row.and(last).cut(width, theme.ellipsis())
+}
+
+/// Returns a key with its meaning.
+fn hint((key, what): &(&str, &str), theme: Theme) -> StyledRow {
+    StyledRow::of(theme.style(Ink::Accent), format!(" {key}")).put(theme.style(Ink::Dim), format!(" {what} "))
 }
 
 /// Returns the ink of a severity.
@@ -222,13 +223,13 @@ fn short(of: Severity, is_narrow: bool) -> &'static str {
 }
 
 /// Returns the number of rows that a page key moves by.
-pub fn page(state: &State) -> usize {
+pub fn page(state: &TriageState) -> usize {
     let area = layout(state).panes[state.focus as usize];
     area.map_or(1, |a| usize::from(a.height).saturating_sub(3).max(1))
 }
 
 /// Returns the first visible row of a pane, and the last possible one.
-pub fn extent(state: &State, pane: Pane) -> (usize, usize) {
+pub fn extent(state: &TriageState, pane: Pane) -> (usize, usize) {
     let Some(area) = layout(state).panes[pane as usize] else { return (0, 0) };
     let inner = Size { width: area.width.saturating_sub(4), height: area.height.saturating_sub(2) };
     panes::extent(state, pane, inner)

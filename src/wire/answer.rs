@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 /// An error: the call had no effect.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Error")]
-pub struct Failure {
+#[schemars(rename = "Failure")]
+pub struct CallFailure {
     /// `error`: the call had no effect.
-    pub status: Failed,
+    pub status: CallStatus,
     /// The same as `status`.
-    pub outcome: Failed,
+    pub outcome: CallStatus,
     /// True if the same call can succeed later.
     pub retryable: bool,
     /// Seconds to wait before a retry; null if unknown.
@@ -28,7 +29,8 @@ pub struct Failure {
 /// Status of a call that had no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Failed {
+#[schemars(rename = "Failed")]
+pub enum CallStatus {
     Error,
 }
 
@@ -56,7 +58,8 @@ pub struct Reported {
 /// The questions of a review, for the agent that calls.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[schemars(title = "Plan")]
-pub struct Plan {
+#[schemars(rename = "Plan")]
+pub struct QuestionPlan {
     /// ID of the plan, for `submit_findings`. Every answer repeats it as `nonce`.
     pub plan_id: String,
     /// The change that is reviewed.
@@ -167,7 +170,7 @@ pub struct PlannedFix {
     /// ID of the review that has the findings.
     pub review_id: String,
     /// The plan of a model. Untrusted text; null if none was asked or answered.
-    pub plan: Option<super::fixing::Plan>,
+    pub plan: Option<super::fixing::StoredPlan>,
     /// Why there is no plan.
     pub no_plan: Option<String>,
     /// The findings.

@@ -29,7 +29,7 @@ impl Queue {
 
 /// A commit to review, with all inputs of the review.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Order {
+pub struct ReviewOrder {
     /// Full object ID.
     pub commit: String,
     /// Top of the worktree that made the commit. It has the policy, and gets the stored review.
@@ -77,7 +77,7 @@ pub struct Push {
 /// A waiting commit.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waiting {
-    pub order: Order,
+    pub order: ReviewOrder,
     /// Reason why it does not start; null if it will start.
     #[serde(default)]
     pub held: Option<String>,
@@ -86,7 +86,7 @@ pub struct Waiting {
 /// A commit under review.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Running {
-    pub order: Order,
+    pub order: ReviewOrder,
     pub pid: u32,
     /// Start time of the process, in clock ticks since boot; null on systems without `/proc`.
     pub birth: Option<u64>,
@@ -105,7 +105,7 @@ pub struct Last {
     pub worktree: String,
     /// End of the review, RFC 3339, UTC.
     pub at: String,
-    pub ending: Ending,
+    pub ending: BackgroundEnd,
     /// Verdict; null unless the review ended by itself.
     pub verdict: Option<Verdict>,
     /// ID of the stored review; null if it is not stored.
@@ -119,7 +119,7 @@ pub struct Last {
 /// The end of a background review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Ending {
+pub enum BackgroundEnd {
     /// Ended with a verdict.
     Reviewed,
     /// Ended with an error.
@@ -132,7 +132,7 @@ pub enum Ending {
     Abandoned,
 }
 
-impl Ending {
+impl BackgroundEnd {
     /// Returns the name in messages.
     pub fn name(self) -> &'static str {
         match self {
@@ -170,7 +170,7 @@ pub struct Day {
 
 /// Answer of `status --format json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Status {
+pub struct BackgroundStatus {
     pub schema_version: u32,
     /// Value of `[hooks] post_commit`.
     pub post_commit: String,
@@ -185,7 +185,7 @@ pub struct Status {
     pub log: String,
 }
 
-impl Status {
+impl BackgroundStatus {
     /// Returns the JSON document.
     pub fn to_text(&self) -> String {
         format!("{:#}\n", serde_json::json!(self))

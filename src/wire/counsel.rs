@@ -1,7 +1,7 @@
 //! Answers to questions that are not reviews: proposal checks, disagreements, health.
 
 use super::Severity;
-pub use super::judge::{ErrorKind, Outcome};
+pub use super::judge::{ErrorKind, QuestionOutcome};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -12,9 +12,9 @@ pub const COUNSEL_VERSION: u32 = 1;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Conduct {
     /// How the question ended.
-    pub outcome: Outcome,
+    pub outcome: QuestionOutcome,
     /// The same as `outcome`.
-    pub status: Outcome,
+    pub status: QuestionOutcome,
     /// True if the same call can succeed later.
     pub retryable: bool,
     /// Seconds to wait before a retry; null if unknown.
@@ -80,7 +80,8 @@ pub struct ProposalIssue {
 /// The party that is right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Side {
+#[schemars(rename = "Side")]
+pub enum RightParty {
     FloorManager,
     Judge,
 }
@@ -94,7 +95,7 @@ pub struct Resolution {
     /// True if `side` is known.
     pub success: bool,
     /// The party that is right; null if no backend answered or the answer has no verified quote.
-    pub side: Option<Side>,
+    pub side: Option<RightParty>,
     /// Reasons; empty if `side` is null.
     pub reasoning: String,
     /// Quotes that support the answer.
@@ -133,7 +134,7 @@ pub struct Health {
     /// Backends in the order of the policy; empty if only the rules review.
     pub backends: Vec<BackendHealth>,
     /// Checks of git, the policy and the repository.
-    pub tools: Vec<Check>,
+    pub tools: Vec<ToolCheck>,
     /// One or two sentences.
     pub summary: String,
 }
@@ -148,12 +149,13 @@ pub struct BackendHealth {
     /// True if no check found a problem.
     pub available: bool,
     /// Checks of the backend.
-    pub checks: Vec<Check>,
+    pub checks: Vec<ToolCheck>,
 }
 
 /// A check and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Check {
+#[schemars(rename = "Check")]
+pub struct ToolCheck {
     /// Name of the check.
     pub name: String,
     /// Result: `ok`, `note`, `doubt` or `problem`.

@@ -12,7 +12,7 @@ pub struct Fixes {
     /// ID of the session.
     pub review_id: String,
     /// Fixes, oldest first.
-    pub fixes: Vec<Fix>,
+    pub fixes: Vec<StoredFix>,
     /// Links of the hash chain, oldest first: one for each time that a fix was stored. Older versions wrote none.
     #[serde(default)]
     pub links: Vec<FixLink>,
@@ -35,7 +35,8 @@ pub struct FixLink {
 
 /// A fix: its plan and the attempts to execute it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Fix {
+#[schemars(rename = "Fix")]
+pub struct StoredFix {
     /// Number of the fix in its session, from 1.
     pub number: u32,
     /// Start, RFC 3339, UTC.
@@ -46,7 +47,7 @@ pub struct Fix {
     /// IDs of the findings in the last round.
     pub findings: Vec<String>,
     /// The plan; null if there is none.
-    pub plan: Option<Plan>,
+    pub plan: Option<StoredPlan>,
     /// How it ended.
     pub outcome: FixOutcome,
     /// Attempts, oldest first.
@@ -55,20 +56,22 @@ pub struct Fix {
 
 /// A plan that a model proposed, and a person may have edited.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Plan {
+#[schemars(rename = "Plan")]
+pub struct StoredPlan {
     /// The backend that planned.
     pub backend: String,
     /// The idea of the fix. Untrusted text, secrets masked.
     pub summary: String,
     /// The steps, in order.
-    pub steps: Vec<Step>,
+    pub steps: Vec<StoredStep>,
     /// True if a person edited the plan.
     pub edited: bool,
 }
 
 /// A step of a plan.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Step {
+#[schemars(rename = "Step")]
+pub struct StoredStep {
     /// The change to make, and the reason. Untrusted text, secrets masked.
     pub text: String,
     /// Files that the step changes or creates.
@@ -149,7 +152,7 @@ pub enum FixOutcome {
     Conflict,
 }
 
-impl Fix {
+impl StoredFix {
     /// Begins a fix.
     pub fn new(via: &str, findings: Vec<String>, now: Timestamp) -> Self {
         Self { via: via.to_owned(), findings, timestamp: now.to_string(), ..Self::default() }

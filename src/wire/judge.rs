@@ -26,7 +26,8 @@ pub enum JudgeVerdict {
 /// How a question ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+#[schemars(rename = "Outcome")]
+pub enum QuestionOutcome {
     /// The answer covers everything requested.
     Reviewed,
     /// A requested part was not reviewed.
@@ -82,9 +83,9 @@ pub struct Judgement {
     /// Duration in milliseconds.
     pub duration_ms: u64,
     /// The same as `outcome`.
-    pub status: Outcome,
+    pub status: QuestionOutcome,
     /// How the judgement ended.
-    pub outcome: Outcome,
+    pub outcome: QuestionOutcome,
     /// True if the same call can succeed later.
     pub retryable: bool,
     /// Seconds to wait before a retry; null if unknown.
@@ -106,7 +107,7 @@ pub struct JudgeReport {
     /// The verdict; null unless `success`.
     pub verdict: Option<JudgeVerdict>,
     /// How the judgement ended.
-    pub outcome: Outcome,
+    pub outcome: QuestionOutcome,
     /// Why there is no verdict; null if there is one.
     pub error: Option<String>,
     /// Kind of `error`; null if there is a verdict.

@@ -30,8 +30,8 @@ pub struct Replayed {
     pub timestamp: String,
     pub outcome: Outcome,
     /// Stored result.
-    pub was: Ending,
-    pub would_be: Ending,
+    pub was: RoundResult,
+    pub would_be: RoundResult,
     pub flips: bool,
     /// Differences that the policy makes.
     pub because: Vec<Because>,
@@ -41,7 +41,8 @@ pub struct Replayed {
 
 /// Result of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Ending {
+#[schemars(rename = "Ending")]
+pub struct RoundResult {
     pub verdict: Verdict,
     pub exit_code: u8,
 }

@@ -4,7 +4,7 @@
 //! The first fields of a stored review are the fields that coding agents use (`review_id`, `status`,
 //! `design_compliance`, `comments`, …). `report` contains the complete report.
 
-use super::{Outcome, Report, SCHEMA_VERSION, Severity, Source, TestResults, Tool, Verdict};
+use super::{Outcome, Report, ReviewedSource, SCHEMA_VERSION, Severity, TestResults, Tool, Verdict};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,8 @@ impl Status {
 
 /// `request.json`: the request that began the session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Request {
+#[schemars(rename = "Request")]
+pub struct StoredRequest {
     /// Version of the format.
     pub schema_version: u32,
     /// ID of the session: `2026-01-31-001`.
@@ -60,9 +61,9 @@ pub struct Request {
     /// Requested focus areas.
     pub focus_areas: Vec<String>,
     /// The source of the first round.
-    pub source: Source,
+    pub source: ReviewedSource,
     /// The requested source, for follow-ups.
-    pub asked: Asked,
+    pub asked: RequestedSource,
     /// The pull request that was reviewed; null if none was named.
     #[serde(default)]
     pub pull: Option<PullName>,
@@ -75,7 +76,7 @@ pub struct Request {
     /// The program that stored the session.
     pub tool: Tool,
     /// The change of the first round.
-    pub change: Change,
+    pub change: StoredChange,
     /// Heads of earlier sessions: of the newest session, and of each session that was continued or closed after the
     /// newest one began. Later versions may add heads.
     #[serde(default)]
@@ -106,7 +107,8 @@ pub struct Head {
 
 /// A source as requested.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Asked {
+#[schemars(rename = "Asked")]
+pub struct RequestedSource {
     /// The revision, range or branch.
     pub rev: Option<String>,
     /// The branch that was checked out; null if HEAD was detached.
@@ -123,7 +125,8 @@ pub struct Asked {
 
 /// Stored facts about a change.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Change {
+#[schemars(rename = "Change")]
+pub struct StoredChange {
     /// SHA-256 of `changes.diff`, hexadecimal.
     pub hash: String,
     /// Size in bytes.
@@ -152,13 +155,13 @@ pub struct Review {
     /// Result of the gate.
     pub verdict: Verdict,
     /// Compliance with the design documents; null if none was given.
-    pub design_compliance: Option<Compliance>,
+    pub design_compliance: Option<StoredCompliance>,
     /// Findings as review comments.
     pub comments: Vec<Comment>,
     /// Requirements of the documents that the change does not meet.
     pub missing_requirements: Vec<Requirement>,
     /// Totals.
-    pub summary: Counts,
+    pub summary: RoundTotals,
     /// Results of the project's tests; null if they were not run.
     pub test_results: Option<TestResults>,
     /// `needs_changes`, `lgtm_with_suggestions` or `lgtm`; null if incomplete or nothing to review.
@@ -171,18 +174,19 @@ pub struct Review {
     /// Next step.
     pub advice: Advice,
     /// The change of this round.
-    pub change: Change,
+    pub change: StoredChange,
     /// The complete report.
     pub report: Report,
 }
 
 /// Compliance with the design documents.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Compliance {
+#[schemars(rename = "Compliance")]
+pub struct StoredCompliance {
     /// True if no violation is severe enough.
     pub follows_architecture: bool,
     /// Violations of the design.
-    pub major_violations: Vec<super::Violation>,
+    pub major_violations: Vec<super::DesignViolation>,
 }
 
 /// A finding as a review comment.
@@ -232,7 +236,8 @@ pub struct Requirement {
 
 /// Totals.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Counts {
+#[schemars(rename = "Counts")]
+pub struct RoundTotals {
     /// Violations of the design.
     pub design_violations: usize,
     /// Critical findings that count.
@@ -251,7 +256,7 @@ pub struct Since {
     /// The earlier round.
     pub round: u32,
     /// One entry for each finding.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ComparedFinding>,
     /// Number of entries with state `fixed`.
     pub fixed: usize,
     /// Number of entries with state `still_there`.
@@ -273,7 +278,8 @@ pub struct Since {
 
 /// A finding in two rounds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Entry {
+#[schemars(rename = "Entry")]
+pub struct ComparedFinding {
     /// State of the finding.
     pub state: State,
     /// Identity of the finding across rounds.
@@ -296,11 +302,12 @@ pub struct Entry {
     pub previous_line: Option<u32>,
 }
 
-impl Entry {
+impl ComparedFinding {
     /// Returns true if the finding blocked when it was last reported. `earlier` has the earlier rounds, oldest first.
     pub fn blocked<'r>(&self, earlier: impl DoubleEndedIterator<Item = &'r Review>) -> bool {
-        let is_it = |f: &&super::Finding| f.fingerprint == self.fingerprint && f.title == self.title;
-        let known = earlier.rev().find_map(|r| r.report.findings.iter().find(is_it));
+        let known = earlier.rev().find_map(|r| {
+            r.report.findings.iter().find(|f| f.fingerprint == self.fingerprint && f.title == self.title)
+        });
         // No earlier round has the finding, so only its severity is known.
         known.map_or(matches!(self.severity, Severity::Critical | Severity::Major), |f| f.blocking)
     }
@@ -491,13 +498,13 @@ pub struct Overview {
     /// Result of the gate in the last round.
     pub verdict: Verdict,
     /// Totals of the last round.
-    pub summary: Counts,
+    pub summary: RoundTotals,
     /// The author according to the environment.
     pub author: String,
     /// Entry point: `cli`, `pre-commit`, `pre-push` or `mcp`.
     pub via: String,
     /// The reviewed change.
-    pub source: Source,
+    pub source: ReviewedSource,
     /// The pull request that was reviewed; null if none was named.
     #[serde(default)]
     pub pull: Option<PullName>,
@@ -539,21 +546,22 @@ pub struct Session {
     /// Status of the session.
     pub status: Status,
     /// The request that began the session.
-    pub request: Request,
+    pub request: StoredRequest,
     /// Rounds, oldest first.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<StoredRound>,
     /// Entries that closed the session; null while it is open.
     pub completion: Option<Completion>,
     /// Head of the hash chain.
     pub head: String,
     /// What models planned and did to fix findings, oldest first.
     #[serde(default)]
-    pub fixes: Vec<super::fixing::Fix>,
+    pub fixes: Vec<super::fixing::StoredFix>,
 }
 
 /// One round of a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Round {
+#[schemars(rename = "Round")]
+pub struct StoredRound {
     /// The review.
     pub review: Review,
     /// The author's response; null if there is none.
@@ -563,13 +571,13 @@ pub struct Round {
 }
 
 /// A document of the store.
-pub trait Document: Serialize + DeserializeOwned {}
+pub trait StoredDocument: Serialize + DeserializeOwned {}
 
-impl<T: Serialize + DeserializeOwned> Document for T {}
+impl<T: Serialize + DeserializeOwned> StoredDocument for T {}
 
 /// Why a stored document cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unread {
+pub enum UnreadDocument {
     /// A newer program wrote the document, with this version.
     Future(u64),
     /// The document is malformed: cause.
@@ -590,24 +598,24 @@ struct ReportVersion {
 }
 
 /// Parses a stored document. The version is checked first.
-pub fn read<T: Document>(bytes: &[u8]) -> Result<T, Unread> {
-    let malformed = |e: serde_json::Error| {
-        // The message quotes the document without a length limit.
-        let why = e.to_string();
-        Unread::Malformed(why.chars().take(200).collect())
-    };
-    let versions: Versions = serde_json::from_slice(bytes).map_err(malformed)?;
+pub fn read<T: StoredDocument>(bytes: &[u8]) -> Result<T, UnreadDocument> {
+    let versions: Versions = serde_json::from_slice(bytes).map_err(|e| malformed(&e))?;
     check(&versions.schema_version, STORED_VERSION)?;
     if let Some(report) = versions.report {
         check(&report.schema_version, SCHEMA_VERSION)?;
     }
-    serde_json::from_slice(bytes).map_err(malformed)
+    serde_json::from_slice(bytes).map_err(|e| malformed(&e))
 }
 
-fn check(version: &Value, newest: u32) -> Result<(), Unread> {
+fn malformed(e: &serde_json::Error) -> UnreadDocument {
+    // The message quotes the document without a length limit.
+    UnreadDocument::Malformed(e.to_string().chars().take(200).collect())
+}
+
+fn check(version: &Value, newest: u32) -> Result<(), UnreadDocument> {
     match version.as_u64() {
         Some(v) if (1..=u64::from(newest)).contains(&v) => Ok(()),
-        Some(v) if v > 0 => Err(Unread::Future(v)),
-        _ => Err(Unread::Malformed("invalid schema_version".to_owned())),
+        Some(v) if v > 0 => Err(UnreadDocument::Future(v)),
+        _ => Err(UnreadDocument::Malformed("invalid schema_version".to_owned())),
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::loopback::{Reply, Says, Server, finding};
 use crate::support::Repo;
-use claude_reviewer::ai::ask::{Lookup, Manifest, Nonce, Prompt, Read, Schema, Subject};
-use claude_reviewer::ai::cache::{Cache, Kept, Key, Question};
+use claude_reviewer::ai::ask::{Lookup, LookupSubject, Manifest, Nonce, Prompt, Read, Schema};
+use claude_reviewer::ai::cache::{Cache, CachedQuestion, KeptReply, ReplyKey};
 use claude_reviewer::diff::{LineNo, RepoPath};
 use claude_reviewer::env::Env;
 use claude_reviewer::request::Depth;
@@ -39,14 +39,14 @@ fn prompt(nonce: &Nonce, chunk: &str) -> Prompt {
     }
 }
 
-fn key(nonce: &Nonce, chunk: &str) -> Key {
+fn key(nonce: &Nonce, chunk: &str) -> ReplyKey {
     let schema = Schema { name: "review", value: serde_json::json!({"type": "object"}) };
     let prompt = prompt(nonce, chunk);
-    Key::of(&question(&prompt, &schema))
+    ReplyKey::of(&question(&prompt, &schema))
 }
 
-fn question<'a>(prompt: &'a Prompt, schema: &'a Schema) -> Question<'a> {
-    Question {
+fn question<'a>(prompt: &'a Prompt, schema: &'a Schema) -> CachedQuestion<'a> {
+    CachedQuestion {
         prompt,
         schema,
         kind: "openai",
@@ -58,15 +58,15 @@ fn question<'a>(prompt: &'a Prompt, schema: &'a Schema) -> Question<'a> {
     }
 }
 
-fn reply(nonce: &Nonce) -> Kept {
+fn reply(nonce: &Nonce) -> KeptReply {
     let line = |n| LineNo::new(n).unwrap();
-    Kept {
+    KeptReply {
         text: format!("{{\"nonce\": \"{}\", \"findings\": []}}", nonce.as_str()),
         read: vec![Read { path: RepoPath::new(b"caf\xe9".as_slice()), first: line(1), last: line(9) }],
         lookups: [
-            Subject::Call { name: "search".to_owned(), arguments: serde_json::json!({"pattern": "x\u{e9}"}) },
-            Subject::File(RepoPath::new(b"caf\xe9".as_slice())),
-            Subject::Tree,
+            LookupSubject::Call { name: "search".to_owned(), arguments: serde_json::json!({"pattern": "x\u{e9}"}) },
+            LookupSubject::File(RepoPath::new(b"caf\xe9".as_slice())),
+            LookupSubject::Tree,
         ]
         .map(|subject| Lookup { subject, digest: [7; 32] })
         .into(),
@@ -100,11 +100,11 @@ fn everything_that_was_asked_is_part_of_the_key() {
         Prompt { chunk: base.chunk.replace(nonce.as_str(), "gap"), ..base.clone() },
         Prompt { task: format!("look hard\n{}", base.task), ..base.clone() },
     ];
-    let mut keys: Vec<Key> = prompts.iter().map(|p| Key::of(&question(p, &schema))).collect();
-    let of = |change: fn(&mut Question<'_>)| {
+    let mut keys: Vec<ReplyKey> = prompts.iter().map(|p| ReplyKey::of(&question(p, &schema))).collect();
+    let of = |change: fn(&mut CachedQuestion<'_>)| {
         let mut question = question(&base, &schema);
         change(&mut question);
-        Key::of(&question)
+        ReplyKey::of(&question)
     };
     keys.extend([
         of(|_| {}),
@@ -113,7 +113,7 @@ fn everything_that_was_asked_is_part_of_the_key() {
         of(|q| q.model = "n"),
         of(|q| q.depth = Depth::Thorough),
         of(|q| q.has_tools = true),
-        Key::of(&question(&base, &other_schema)),
+        ReplyKey::of(&question(&base, &other_schema)),
     ]);
     for (i, one) in keys.iter().enumerate() {
         assert!(keys[i + 1..].iter().all(|other| other != one), "{i}");
@@ -246,7 +246,7 @@ fn sto_15_entries_are_closed_to_others() {
 fn the_oldest_go_when_there_is_too_much() {
     let repo = Repo::new();
     let nonce = nonce(1);
-    let big = Kept { text: "x".repeat(900_000), ..reply(&nonce) };
+    let big = KeptReply { text: "x".repeat(900_000), ..reply(&nonce) };
     let cache = Cache::open(&env(&repo), None).unwrap();
     let total = || entries(&folder(&repo)).iter().map(|p| std::fs::metadata(p).unwrap().len()).sum::<u64>();
     for n in 0..100u32 {
@@ -274,7 +274,7 @@ fn the_oldest_go_when_there_is_too_much() {
         assert_eq!(cache.get(&key(&nonce, chunk), &nonce).is_some(), there, "{chunk}");
     }
     // An entry that is too large is not stored.
-    let huge = Kept { text: "x".repeat(2 << 20), ..reply(&nonce) };
+    let huge = KeptReply { text: "x".repeat(2 << 20), ..reply(&nonce) };
     cache.put(&key(&nonce, "huge"), &nonce, &huge);
     assert_eq!(cache.get(&key(&nonce, "huge"), &nonce), None);
 }

@@ -5,7 +5,9 @@ mod answers;
 mod through;
 
 use crate::support::{Repo, line_with_key, until};
-use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Manifest, Nonce, Prompt, Repair, Schema, Spent, Subject};
+use claude_reviewer::ai::ask::{
+    Ask, Cause, Failure, LookupSubject, Manifest, ModelAnswer, Nonce, Prompt, Repair, Schema, Spent,
+};
 use claude_reviewer::ai::backend::{Backend, Pool};
 use claude_reviewer::ai::quota::Quota;
 use claude_reviewer::ai::tree::Tree;
@@ -130,7 +132,7 @@ impl Fake {
         Backend::open(&self.policy(), &self.env(), None, &Pool::default())
     }
 
-    fn ask(&self) -> Result<Answer, Failure> {
+    fn ask(&self) -> Result<ModelAnswer, Failure> {
         let answer = self.ask_around(None);
         // In every case, nothing is left behind.
         assert_eq!(std::fs::read_dir(self.dir.path().join("tmp")).unwrap().count(), 0, "temporary files are left");
@@ -140,7 +142,7 @@ impl Fake {
         answer
     }
 
-    fn ask_around(&self, tree: Option<&Tree<'_>>) -> Result<Answer, Failure> {
+    fn ask_around(&self, tree: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
         let backend = self.open()?;
         let prompt = Prompt {
             system: "You review changes.",
@@ -221,8 +223,8 @@ fn both_recorded_versions_are_read() {
         assert!(answer.text.contains(NONCE) && answer.text.contains("One line is wrong."), "{}", answer.text);
         let read: Vec<_> = answer.read.iter().map(|r| (r.path.to_wire(), r.first.get(), r.last.get())).collect();
         assert_eq!(read, [("src/a.rs".to_owned(), 1, 3)], "{version}");
-        let subjects: Vec<&Subject> = answer.lookups.all.iter().map(|l| &l.subject).collect();
-        assert_eq!(subjects, [&Subject::File("src/a.rs".into())], "{version}");
+        let subjects: Vec<&LookupSubject> = answer.lookups.all.iter().map(|l| &l.subject).collect();
+        assert_eq!(subjects, [&LookupSubject::File("src/a.rs".into())], "{version}");
         assert!(!answer.lookups.is_unfit, "{version}");
         assert_eq!((answer.usage.requests, answer.usage.input_tokens, answer.usage.output_tokens), (2, 8040, 84));
     }
@@ -605,7 +607,7 @@ fn nothing_is_asked_when_nothing_is_left_to_spend() {
 }
 
 /// Asks with tools in a state of a repository.
-fn looking(fake: &Fake, repo: &Repo, state: State) -> Result<Answer, Failure> {
+fn looking(fake: &Fake, repo: &Repo, state: State) -> Result<ModelAnswer, Failure> {
     let env = Env::from_pairs(repo.path(), [("HOME", repo.home())]);
     let opened = git::Repo::open(&repo.path(), &env).unwrap();
     let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
@@ -716,8 +718,8 @@ fn lines_count_as_read_only_as_they_stand_in_the_tree() {
         answer.read.iter().map(|r| format!("{}:{}-{}", r.path.to_wire(), r.first.get(), r.last.get())).collect();
     assert_eq!(read, ["b:2:c.txt:1-3", "src/a.rs:10-12", "src/a.rs:20-21", "src/a.rs:29-30"]);
     // A search depends on the whole tree.
-    let subjects: Vec<&Subject> = answer.lookups.all.iter().map(|l| &l.subject).collect();
-    assert_eq!(subjects, [&Subject::Tree]);
+    let subjects: Vec<&LookupSubject> = answer.lookups.all.iter().map(|l| &l.subject).collect();
+    assert_eq!(subjects, [&LookupSubject::Tree]);
 }
 
 #[test]

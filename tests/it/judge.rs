@@ -9,7 +9,7 @@ use claude_reviewer::judge::{JudgeAsk, judge};
 use claude_reviewer::progress::Silent;
 use claude_reviewer::review::World;
 use claude_reviewer::stop::{Signal, Stop};
-use claude_reviewer::wire::judge::{ErrorKind, JudgeVerdict, Judgement, Outcome};
+use claude_reviewer::wire::judge::{ErrorKind, JudgeVerdict, Judgement, QuestionOutcome};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::Duration;
@@ -98,7 +98,7 @@ fn a_criterion_that_a_changed_line_shows_passes() {
     let repo = changed(&server.policy("openai"), &contract());
     let answer = judged(&repo);
     assert_eq!((answer.success, answer.verdict, answer.blocking_issues_count), (true, Some(JudgeVerdict::Pass), 0));
-    assert_eq!((answer.outcome, answer.error, answer.timed_out), (Outcome::Reviewed, None, false));
+    assert_eq!((answer.outcome, answer.error, answer.timed_out), (QuestionOutcome::Reviewed, None, false));
     assert_eq!(answer.report_json_path.as_deref(), Some("_handoff/JUDGE_REPORT.json"));
     let report = report(&repo);
     assert_eq!(
@@ -230,7 +230,7 @@ fn an_earlier_report_never_stands_for_a_run_that_failed() {
         let repo = changed(&policy, &contract());
         repo.write("_handoff/JUDGE_REPORT.json", &stale).write("_handoff/JUDGE_REPORT.md", "PASS\n");
         let answer = judged(&repo);
-        assert_eq!((answer.success, answer.verdict, answer.outcome), (false, None, Outcome::Incomplete));
+        assert_eq!((answer.success, answer.verdict, answer.outcome), (false, None, QuestionOutcome::Incomplete));
         assert_eq!(answer.retryable, retryable);
         assert!(answer.error.is_some() && !answer.timed_out);
         assert_eq!(answer.error_kind, Some(kind));
@@ -249,7 +249,7 @@ fn a_contract_that_cannot_be_used_replaces_an_earlier_report() {
         repo.write("_handoff/TASK_CONTRACT.json", text);
         repo.write("_handoff/JUDGE_REPORT.json", "{\"verdict\": \"PASS\"}");
         let answer = judged(&repo);
-        assert_eq!((answer.success, answer.outcome, answer.retryable), (false, Outcome::Error, false));
+        assert_eq!((answer.success, answer.outcome, answer.retryable), (false, QuestionOutcome::Error, false));
         assert!(answer.error.as_deref().unwrap().contains(why), "{:?}", answer.error);
         assert_eq!(answer.error_kind, Some(ErrorKind::ParseError));
         assert_eq!((&report(&repo)["verdict"], &report(&repo)["error_kind"]), (&Value::Null, &json!("parse_error")));
@@ -257,7 +257,7 @@ fn a_contract_that_cannot_be_used_replaces_an_earlier_report() {
     let repo = changed("version = 1\n", &contract());
     let missing = JudgeAsk { report_dir: "made/for/this".into(), ..JudgeAsk::new(repo.path(), "no.json".into()) };
     let answer = judged_as(&repo, &missing);
-    assert_eq!((answer.outcome, answer.report_md_path), (Outcome::Error, None));
+    assert_eq!((answer.outcome, answer.report_md_path), (QuestionOutcome::Error, None));
     assert!(!repo.path().join("made").exists(), "nothing is made for a contract that is not there");
 }
 
@@ -276,7 +276,10 @@ fn what_a_provider_writes_does_not_say_when_to_ask_again() {
         false => request.review(&[]),
     });
     let answer = judged(&changed(&limited.policy("openai"), &contract()));
-    assert_eq!((answer.outcome, answer.retryable, answer.retry_after_s), (Outcome::Incomplete, true, Some(3600)));
+    assert_eq!(
+        (answer.outcome, answer.retryable, answer.retry_after_s),
+        (QuestionOutcome::Incomplete, true, Some(3600))
+    );
 }
 
 #[test]
@@ -322,7 +325,7 @@ fn mcp_11_a_cancelled_judgement_has_no_verdict() {
         with_world(&repo, &stop, |world| judge(&ask(&repo), world).unwrap())
     });
     assert!(!server.requests().is_empty());
-    assert_eq!((answer.verdict, answer.outcome), (None, Outcome::Cancelled));
+    assert_eq!((answer.verdict, answer.outcome), (None, QuestionOutcome::Cancelled));
     assert_eq!(report(&repo)["outcome"], "cancelled");
 }
 
@@ -364,7 +367,7 @@ fn nothing_to_judge_is_no_pass() {
     repo.commit("the task alone");
     repo.commit("nothing");
     let answer = judged(&repo);
-    assert_eq!((answer.success, answer.verdict, answer.outcome), (false, None, Outcome::NothingToReview));
+    assert_eq!((answer.success, answer.verdict, answer.outcome), (false, None, QuestionOutcome::NothingToReview));
 }
 
 #[test]
@@ -392,7 +395,7 @@ fn mcp_06_a_report_folder_or_contract_outside_of_the_root_is_refused() {
     for contract in ["C.json", "../outside/C.json", "/proc/self/environ", ".git/config", "_handoff"] {
         let ask = JudgeAsk { contract: contract.into(), ..ask(&repo) };
         let answer = judged_as(&repo, &ask);
-        assert_eq!(answer.outcome, Outcome::Error, "{contract}");
+        assert_eq!(answer.outcome, QuestionOutcome::Error, "{contract}");
     }
     assert_eq!(std::fs::read_dir(repo.outside()).unwrap().count(), 1, "nothing was written there");
     assert!(!repo.path().join(".git/JUDGE_REPORT.json").exists());
@@ -527,7 +530,7 @@ fn what_a_limit_keeps_from_being_asked_leaves_no_verdict() {
     let policy = server.policy("openai").replace("[review]\n", "[review]\nmax_requests = 1\n");
     let repo = changed(&policy, &contract());
     let answer = judged(&repo);
-    assert_eq!((answer.verdict, answer.outcome), (None, Outcome::Incomplete));
+    assert_eq!((answer.verdict, answer.outcome), (None, QuestionOutcome::Incomplete));
     assert!(answer.error.as_deref().unwrap().contains("max_requests"), "{:?}", answer.error);
 }
 

@@ -10,7 +10,7 @@ mod streams;
 mod tools;
 
 use crate::loopback::{Reply, Request, Says, Server};
-use claude_reviewer::ai::ask::{Answer, Ask, Cause, Failure, Manifest, Nonce, Prompt, Repair, Schema};
+use claude_reviewer::ai::ask::{Ask, Cause, Failure, Manifest, ModelAnswer, Nonce, Prompt, Repair, Schema};
 use claude_reviewer::ai::backend::{Backend, Pool};
 use claude_reviewer::ai::quota::Quota;
 use claude_reviewer::env::Env;
@@ -133,7 +133,7 @@ impl Question {
         }
     }
 
-    fn ask(&self) -> Result<Answer, Failure> {
+    fn ask(&self) -> Result<ModelAnswer, Failure> {
         let (prompt, schema) = (Prompt { chunk: self.chunk.clone(), ..prompt() }, schema());
         let ask = self.as_ask(&prompt, &schema);
         block_on(async { self.backend()?.ask(&ask, None).await })

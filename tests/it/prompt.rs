@@ -4,7 +4,7 @@ use crate::fences;
 use crate::support::{Repo, line_with_key};
 use claude_reviewer::ai::ask::{Nonce, Prompt};
 use claude_reviewer::ai::context;
-use claude_reviewer::ai::kept::{Kept, Sight, sight};
+use claude_reviewer::ai::kept::{ExcludedFile, PromptTreatment, sight};
 use claude_reviewer::ai::material::{Document, Group, Shown};
 use claude_reviewer::ai::plan::{Chunk, Limits, plan};
 use claude_reviewer::ai::prompt::{self, Brief, Lens};
@@ -15,7 +15,7 @@ use claude_reviewer::diff::{
 use claude_reviewer::env::Env;
 use claude_reviewer::finding::{Category, Draft, LineSpan, Location, Severity};
 use claude_reviewer::git::{self, State};
-use claude_reviewer::policy::{Guideline, Origin, Policy, RulesPolicy};
+use claude_reviewer::policy::{Guideline, Policy, RulesPolicy, SettingOrigin};
 use claude_reviewer::request::{Depth, Previous};
 use claude_reviewer::rules::RuleSet;
 use claude_reviewer::verdict::Skip;
@@ -116,8 +116,12 @@ fn full_brief() -> Brief {
         tests: Some("passed: 87 passed, 0 failed".to_owned()),
         previous: Vec::new(),
         kept: vec![
-            Kept { path: RepoPath::from("src/names.lock"), name: "src/names.lock".to_owned(), why: Skip::Lockfile },
-            Kept { path: RepoPath::from("far/b.pb.go"), name: "far/b.pb.go".to_owned(), why: Skip::Generated },
+            ExcludedFile {
+                path: RepoPath::from("src/names.lock"),
+                name: "src/names.lock".to_owned(),
+                why: Skip::Lockfile,
+            },
+            ExcludedFile { path: RepoPath::from("far/b.pb.go"), name: "far/b.pb.go".to_owned(), why: Skip::Generated },
         ],
         criteria: Vec::new(),
     }
@@ -128,7 +132,7 @@ fn full_group() -> Group {
     let guideline = |glob: &str, text: &str| Guideline {
         glob: vec![glob.to_owned()],
         text: text.to_owned(),
-        origin: Origin::default(),
+        origin: SettingOrigin::default(),
     };
     policy.guidelines =
         vec![guideline("**/*.sql", "Every migration must be reversible."), guideline("**/*.py", "No print.")];
@@ -448,7 +452,7 @@ fn sec_07_what_holds_secrets_by_its_name_is_not_shown() {
     let pem = format!("{}\n{body}\n{}\n", edge("BEGIN"), edge("END"));
     for path in [".env", "deploy/server.pem", "home/.ssh/id_rsa"] {
         let change = added(path, &pem);
-        assert_eq!(sight(&change, &rules(), None), Sight::Kept(Skip::Sensitive), "{path}");
+        assert_eq!(sight(&change, &rules(), None), PromptTreatment::Kept(Skip::Sensitive), "{path}");
         assert_eq!(Shown::new(change, &rules(), &Policy::default()).err(), Some(Skip::Sensitive));
     }
     // In other files the header is shown, and the body is not.
@@ -706,10 +710,10 @@ fn the_list_of_files_stays_within_4_kib_names_the_nearest_first_and_counts_the_r
     let mut files = vec![change("src/api/own.py")];
     files.extend((0..12).map(|n| change(&long("src/api", n))));
     files.extend((0..40).map(|n| change(&long("docs/other/deep", n))));
-    let kept: Vec<Kept> = (0..60)
+    let kept: Vec<ExcludedFile> = (0..60)
         .map(|n| format!("src/api/{}_{n}.lock", "kept".repeat(20)))
         .chain(["x".repeat(3_000)])
-        .map(|path| Kept::new(RepoPath::from(path.as_str()), Skip::Lockfile, &rules()))
+        .map(|path| ExcludedFile::new(RepoPath::from(path.as_str()), Skip::Lockfile, &rules()))
         .collect();
     let brief = Brief { kept, ..Brief::default() };
     let limits = Limits { files: 1, ..WIDE };

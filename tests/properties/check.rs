@@ -5,12 +5,12 @@
 
 use claude_reviewer::ai::ask::Nonce;
 use claude_reviewer::ai::reply;
-use claude_reviewer::ci::{self, Change};
+use claude_reviewer::ci::{self, EventChange};
 use claude_reviewer::diff::{Body, FileChange, LineKind, RepoPath, code, patch, unified};
 use claude_reviewer::env::Env;
 use claude_reviewer::error::{ExitStatus, Kind};
 use claude_reviewer::finding::Finding;
-use claude_reviewer::policy::{self, File, Project, ProjectOrigin, RulesPolicy, Sources};
+use claude_reviewer::policy::{self, PolicyFile, ProjectFile, ProjectOrigin, RulesPolicy, Sources};
 use claude_reviewer::progress::Silent;
 use claude_reviewer::request::{End, Fetching, Input, Overrides, ReviewRequest, Source};
 use claude_reviewer::review::{self, World};
@@ -171,13 +171,13 @@ fn outline(changes: &[FileChange]) -> String {
 /// again with the same result.
 pub fn policy_file(data: &[u8]) -> Result<(), String> {
     const NAME: &str = "policy.toml";
-    let file = |bytes: &[u8]| Project {
+    let file = |bytes: &[u8]| ProjectFile {
         from: ProjectOrigin::Worktree,
-        file: File { name: NAME.to_owned(), bytes: bytes.to_vec() },
+        file: PolicyFile { name: NAME.to_owned(), bytes: bytes.to_vec() },
         trusted: true,
     };
     let (env, overrides) = (Env::default(), Overrides::default());
-    let check = |project: &Project| {
+    let check = |project: &ProjectFile| {
         policy::check(&Sources { user: None, project: Some(project), env: &env, overrides: &overrides })
     };
     policy::told(None, Some(data));
@@ -228,7 +228,7 @@ pub fn github_event(data: &[u8]) -> Result<(), String> {
     for name in event.target.iter().chain(&event.fork_head) {
         ensure!(!name.starts_with('-') && !name.chars().any(char::is_control), "a branch named {name:?}");
     }
-    if let Change::Between { head, base, instead, .. } = &event.change {
+    if let EventChange::Between { head, base, instead, .. } = &event.change {
         for end in [Some(head), Some(base), instead.as_ref()].into_iter().flatten() {
             is_end(end)?;
         }
@@ -237,14 +237,14 @@ pub fn github_event(data: &[u8]) -> Result<(), String> {
         Ok(ends) => ends,
         Err(e) => {
             ensure!(e.kind == Kind::Usage, "a change that is not named is not a usage error: {}", e.message);
-            let named = matches!(event.change, Change::Between { .. });
+            let named = matches!(event.change, EventChange::Between { .. });
             ensure!(!named, "the event names both ends and they are not taken: {}", e.message);
             return Ok(());
         }
     };
-    ensure!(matches!(event.change, Change::Between { .. }), "a range that no event named: {ends:?}");
+    ensure!(matches!(event.change, EventChange::Between { .. }), "a range that no event named: {ends:?}");
     ensure!(!matches!(ends.head, End::Nothing), "nothing is reviewed");
-    let may_be_empty = matches!(event.kind, ci::Kind::Request | ci::Kind::Push | ci::Kind::Tag);
+    let may_be_empty = matches!(event.kind, ci::EventKind::Request | ci::EventKind::Push | ci::EventKind::Tag);
     ensure!(ends.may_be_empty.is_none() || may_be_empty, "a {:?} may be empty", event.kind);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::path;
 use super::quote::Quote;
-use super::{Context, Files, text};
+use super::{Context, TreeFiles, text};
 use crate::ai::claim::Elsewhere;
 use crate::diff::{LineNo, RepoPath};
 use crate::finding::Also;
@@ -32,7 +32,7 @@ impl Default for Budget {
 
 /// A line of a file, as sent to models.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct SentLine {
     pub(super) file: RepoPath,
     pub(super) number: LineNo,
     /// Text without surrounding white space.
@@ -73,7 +73,7 @@ pub(super) fn find(
     named: &str,
     number: Option<u32>,
     quote: &Quote,
-) -> Option<Line> {
+) -> Option<SentLine> {
     budget.0 = budget.0.checked_sub(1)?;
     let file = file(cx, named)?;
     let text = cx.tree.and_then(|tree| tree.text(&file));
@@ -84,7 +84,7 @@ pub(super) fn find(
     };
     let line = quote.find_line(&lines, number, NEAR)?;
     let text = line.text.trim().to_owned();
-    Some(Line { file, number: LineNo::new(line.number)?, text, is_certain: line.is_certain })
+    Some(SentLine { file, number: LineNo::new(line.number)?, text, is_certain: line.is_certain })
 }
 
 /// Resolves a path from a claim to a file of the change or the tree.
@@ -93,10 +93,10 @@ fn file(cx: &Context<'_>, named: &str) -> Option<RepoPath> {
     if cx.tree.is_some_and(|tree| tree.text(&exact).is_some()) {
         return Some(exact);
     }
-    if let Some(changed) = path::Names::new(&cx.group.files).find(named) {
+    if let Some(changed) = path::ChangedPaths::new(&cx.group.files).find(named) {
         return Some(cx.group.files[changed].path().clone());
     }
-    let paths = cx.tree.map(Files::paths).unwrap_or_default();
+    let paths = cx.tree.map(TreeFiles::paths).unwrap_or_default();
     let names: Vec<(Cow<'_, str>, usize)> = paths.iter().enumerate().map(|(i, p)| (path::text(p), i)).collect();
     path::find(named, &names).map(|i| paths[i].clone())
 }
@@ -108,7 +108,7 @@ fn shown<'a>(cx: &Context<'a>, file: &RepoPath) -> Vec<(u32, &'a str)> {
     lines.filter_map(|l| Some((l.new?.get(), l.text.as_str()))).collect()
 }
 
-impl Line {
+impl SentLine {
     /// Converts the line to a secondary location of a finding.
     pub(super) fn also(self) -> Also {
         Also { quote: text::cut(&self.text, QUOTE), file: self.file, line: self.number }

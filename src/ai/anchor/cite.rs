@@ -48,9 +48,9 @@ pub(super) fn names_a_ticket(cited: &str) -> bool {
     let cited = cited.trim_start_matches(['`', '"', '\'', '[', '(', ' ']);
     let end = cited.find(|c: char| c == ':' || c == '`' || c == '"' || c.is_whitespace()).unwrap_or(cited.len());
     let key = cited[..end].trim_end_matches([']', ')', ',']);
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     let is_key = key.rsplit_once(['-', '#']).is_some_and(|(name, number)| {
-        is_number(number) && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '/' | '-' | '.'))
+        let is_number = !number.is_empty() && number.bytes().all(|b| b.is_ascii_digit());
+        is_number && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '/' | '-' | '.'))
     });
     is_key || cited.strip_prefix("page ").is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
@@ -64,6 +64,18 @@ pub(in crate::ai) fn section_of<'d>(label: &str, document: &'d Document) -> Opti
             let heading = headings(&document.text).into_iter().find(|h| h.title == title)?;
             document.text.get(heading.start..heading.end)
         }
+    }
+}
+
+/// Returns how well the heading `own` matches a citation: as a whole, as its last part, or as its beginning. A longer
+/// heading is better.
+fn score(own: &str, wanted: &str, last: Option<&str>) -> Option<(u8, usize)> {
+    let begins = wanted.strip_prefix(own).is_some_and(|more| more.is_empty() || more.starts_with('-'));
+    match own.is_empty() {
+        false if own == wanted => Some((2, own.len())),
+        false if last == Some(own) => Some((1, own.len())),
+        false if begins => Some((0, own.len())),
+        _ => None,
     }
 }
 
@@ -85,17 +97,7 @@ fn within(document: &Document, rest: &str, cited: &str, said: &[&str]) -> Option
     let wanted = slug(rest);
     // Handles `Part > Heading`. Without a document name in front, `Part` may be the name of another document.
     let last = if rest.len() < cited.len() { rest.rsplit(['>', '/']).next().map(slug) } else { None };
-    let score = |h: &Heading<'_>| {
-        let own = slug(h.title);
-        let begins = wanted.strip_prefix(own.as_str()).is_some_and(|more| more.is_empty() || more.starts_with('-'));
-        match own.is_empty() {
-            false if own == wanted => Some((2, own.len())),
-            false if last.as_ref() == Some(&own) => Some((1, own.len())),
-            false if begins => Some((0, own.len())),
-            _ => None,
-        }
-    };
-    let scored = headings.iter().filter_map(|h| Some((score(h)?, h)));
+    let scored = headings.iter().filter_map(|h| Some((score(&slug(h.title), &wanted, last.as_deref())?, h)));
     let heading = scored.max_by_key(|(score, _)| *score).map(|(_, h)| h);
     if let Some(heading) = heading {
         let section = plain(&document.text[heading.start..heading.end]);
@@ -301,11 +303,15 @@ Use four spaces.
     #[test]
     fn what_stands_under_a_cited_heading_is_found_by_its_label() {
         let all = documents();
-        let section = |label: &str| all.iter().find_map(|d| section_of(label, d)).map(str::trim);
-        assert_eq!(section("CLAUDE.md#Messages"), Some("- Errors are **lowercase fragments**."));
-        assert_eq!(section("notes.txt"), Some("Every migration must be reversible."));
-        assert_eq!(section("CLAUDE.md#None"), None);
-        assert_eq!(section("OTHER.md#Messages"), None);
+        assert_eq!(section(&all, "CLAUDE.md#Messages"), Some("- Errors are **lowercase fragments**."));
+        assert_eq!(section(&all, "notes.txt"), Some("Every migration must be reversible."));
+        assert_eq!(section(&all, "CLAUDE.md#None"), None);
+        assert_eq!(section(&all, "OTHER.md#Messages"), None);
+    }
+
+    /// Returns the section of a cited heading, from any of the documents.
+    fn section<'d>(all: &'d [Document], label: &str) -> Option<&'d str> {
+        all.iter().find_map(|d| section_of(label, d)).map(str::trim)
     }
 
     #[test]

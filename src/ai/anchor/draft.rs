@@ -1,17 +1,18 @@
 //! Drafts a finding from a claim and its position in the change.
 
 use super::cite::{self, Citation};
-use super::lines::Lines;
-use super::path::{self, Names};
-use super::place::{self, Place, Said};
+use super::lines::ChunkLines;
+use super::path::{self, ChangedPaths};
+use super::place::{self, ClaimPosition, StatedPosition};
 use super::quote::Quote;
 use super::replace::{self, Target};
 use super::tied::{self, Relation};
-use super::{Anchored, Candidate, Context, Quoted, also, seal, text};
-use crate::ai::claim::{Claim, Missing, Violation};
+use super::{Anchored, ClaimCandidate, Context, Quoted, also, seal, text};
+use crate::ai::claim::{Claim, RequirementClaim, ViolationClaim};
 use crate::ai::material::{Document, Shown};
 use crate::diff::{LineNo, TextChange};
 use crate::finding::{self, Also, Category, Draft, Evidence, LineSpan, Location, Severity};
+use crate::rules::RuleSet;
 use std::collections::HashMap;
 
 /// Characters of a quote, at most.
@@ -23,11 +24,11 @@ const LISTED: usize = 8;
 #[derive(Debug)]
 pub(super) struct Drafter<'a> {
     cx: Context<'a>,
-    names: Names<'a>,
+    names: ChangedPaths<'a>,
     /// Lines of the chunk.
-    lines: Lines<'a>,
+    lines: ChunkLines<'a>,
     /// Lines of the chunk plus those of another file of the group that a claim names, by the position of that file.
-    further: HashMap<usize, Lines<'a>>,
+    further: HashMap<usize, ChunkLines<'a>>,
     budget: also::Budget,
 }
 
@@ -43,7 +44,7 @@ pub(super) struct Documented<'c> {
 }
 
 impl<'c> Documented<'c> {
-    pub(super) fn of_violation(v: &'c Violation) -> Self {
+    pub(super) fn of_violation(v: &'c ViolationClaim) -> Self {
         Self {
             category: Category::Architecture,
             severity: &v.impact,
@@ -54,7 +55,7 @@ impl<'c> Documented<'c> {
         }
     }
 
-    pub(super) fn of_missing(m: &'c Missing) -> Self {
+    pub(super) fn of_missing(m: &'c RequirementClaim) -> Self {
         Self {
             category: Category::MissingRequirement,
             severity: &m.severity,
@@ -68,11 +69,11 @@ impl<'c> Documented<'c> {
 
 impl<'a> Drafter<'a> {
     pub(super) fn new(cx: Context<'a>) -> Self {
-        let names = Names::new(&cx.group.files);
+        let names = ChangedPaths::new(&cx.group.files);
         Self {
             cx,
             names,
-            lines: Lines::new(cx.group, cx.chunk, None),
+            lines: ChunkLines::new(cx.group, cx.chunk, None),
             further: HashMap::new(),
             budget: also::Budget::default(),
         }
@@ -85,10 +86,6 @@ impl<'a> Drafter<'a> {
         if title.is_empty() {
             return Anchored::Dropped { claim: String::new(), why: "it says nothing" };
         }
-        let remark = |about: &str| {
-            let said = [about, &title, ": ", claim.message.trim()].concat();
-            text::clean(rules, said.trim_end_matches([':', ' ']), text::REMARK)
-        };
         let said_file = claim.file.as_deref().map(str::trim).filter(|f| !is_nothing(f));
         let (file, line_in_path) = match said_file {
             None => (None, None),
@@ -100,37 +97,37 @@ impl<'a> Drafter<'a> {
                     }
                     let line = claim.line.map(|n| format!(":{n}")).unwrap_or_default();
                     let about = format!("about `{}{line}`, which is not part of the change: ", text::cut(named, 200));
-                    return Anchored::Remark { file: None, line: None, text: remark(&about) };
+                    let text = remark(rules, &format!("{about}{title}"), claim);
+                    return Anchored::Remark { file: None, line: None, text };
                 }
             },
         };
-        let number = |n: Option<i64>| n.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
-        let line = number(claim.line).or(line_in_path);
+        let line = line_number(claim.line).or(line_in_path);
         let quote = claim.quote.as_deref().and_then(Quote::new);
-        let said = Said {
+        let said = StatedPosition {
             file,
             line,
-            further: number(claim.end_line).zip(line).map_or(0, |(end, first)| end.saturating_sub(first)),
+            further: line_number(claim.end_line).zip(line).map_or(0, |(end, first)| end.saturating_sub(first)),
             quote: quote.as_ref(),
             was_read: file
                 .zip(line.and_then(LineNo::new))
                 .is_some_and(|(file, n)| tied::was_read(&self.cx, self.cx.group.files[file].path(), n)),
         };
         let place = place::find(self.lines_with(file), said);
-        if let Place::Unchanged { file, .. } = &place
+        if let ClaimPosition::Unchanged { file, .. } = &place
             && let Some(candidate) = self.tied(claim, &title, &self.cx.group.files[*file].path().to_wire())
         {
             return Anchored::Candidate(Box::new(candidate));
         }
         let place = place::or_numbered(self.lines_with(file), said, place);
         match place {
-            Place::Nowhere(why) => {
+            ClaimPosition::Nowhere(why) => {
                 let named = said_file.map(|f| format!("{}: ", text::cut(f, 200))).unwrap_or_default();
                 Anchored::Dropped { claim: text::clean(rules, &format!("{named}{title}"), text::TITLE), why }
             }
-            Place::Unchanged { file, line } => {
+            ClaimPosition::Unchanged { file, line } => {
                 let path = self.cx.group.files[file].path().clone();
-                Anchored::Remark { file: Some(path), line, text: remark("") }
+                Anchored::Remark { file: Some(path), line, text: remark(rules, &title, claim) }
             }
             _ => Anchored::Candidate(Box::new(self.candidate(claim, title, &place, said, None))),
         }
@@ -138,7 +135,7 @@ impl<'a> Drafter<'a> {
 
     /// Anchors a claim about an unchanged line to the changed line that it depends on. Returns `None` if the file does
     /// not contain the quote, the model did not see the line, or nothing connects it to the change.
-    fn tied(&mut self, claim: &Claim, title: &str, named: &str) -> Option<Candidate> {
+    fn tied(&mut self, claim: &Claim, title: &str, named: &str) -> Option<ClaimCandidate> {
         let cx = self.cx;
         let number = claim.line.and_then(|n| u32::try_from(n).ok()).or(path::strip_number(named).1);
         let quote = claim.quote.as_deref().and_then(Quote::new).filter(Quote::is_telling)?;
@@ -147,11 +144,11 @@ impl<'a> Drafter<'a> {
         let lines = self.lines_with(Some(relation.file));
         let (entry, quoted) = tied::changed_line(lines, &relation, &unchanged)?;
         let place = match lines.entries[entry].number() {
-            Some(_) => Place::Changed { first: entry, last: entry, quoted },
-            None => Place::Removed { entry, at: lines.stand_in(entry), quoted },
+            Some(_) => ClaimPosition::Changed { first: entry, last: entry, quoted },
+            None => ClaimPosition::Removed { entry, at: lines.stand_in(entry), quoted },
         };
         // The lines, columns and code of the claim refer to the unchanged line.
-        let said = Said { file: Some(relation.file), line: None, further: 0, quote: None, was_read: false };
+        let said = StatedPosition { file: Some(relation.file), line: None, further: 0, quote: None, was_read: false };
         let claim = Claim { replacement: None, ..claim.clone() };
         Some(self.candidate(&claim, title.to_owned(), &place, said, Some(unchanged)))
     }
@@ -196,9 +193,9 @@ impl<'a> Drafter<'a> {
         Anchored::Candidate(Box::new(self.of_draft(draft, quoted, note.into_iter().collect())))
     }
 
-    fn of_draft(&self, draft: Draft, quoted: Quoted, notes: Vec<String>) -> Candidate {
+    fn of_draft(&self, draft: Draft, quoted: Quoted, notes: Vec<String>) -> ClaimCandidate {
         let evidence = self.read(draft.location.as_ref());
-        Candidate {
+        ClaimCandidate {
             draft,
             group: self.cx.chunk.group,
             commit: self.cx.group.commit,
@@ -214,18 +211,19 @@ impl<'a> Drafter<'a> {
     /// Returns the tool call that read the first line of the location with the smallest range.
     fn read(&self, location: Option<&Location>) -> Vec<Evidence> {
         let Some((path, lines)) = location.and_then(|l| Some((&l.file, l.lines?))) else { return Vec::new() };
-        let covers = |r: &&crate::ai::ask::Read| r.path == *path && (r.first..=r.last).contains(&lines.first);
-        let closest = self.cx.read.iter().filter(covers).min_by_key(|r| (r.last.get() - r.first.get(), r.first));
+        let of_file = self.cx.read.iter().filter(|r| r.path == *path);
+        let covering = of_file.filter(|r| (r.first..=r.last).contains(&lines.first));
+        let closest = covering.min_by_key(|r| (r.last.get() - r.first.get(), r.first));
         let evidence = closest.map(|r| Evidence::Read { path: r.path.clone(), first: r.first, last: r.last });
         evidence.into_iter().collect()
     }
 
-    fn lines_with(&mut self, file: Option<usize>) -> &Lines<'a> {
+    fn lines_with(&mut self, file: Option<usize>) -> &ChunkLines<'a> {
         let Some(file) = file.filter(|f| !self.cx.chunk.pieces.iter().any(|p| p.file == *f)) else {
             return &self.lines;
         };
         let cx = self.cx;
-        self.further.entry(file).or_insert_with(|| Lines::new(cx.group, cx.chunk, Some(file)))
+        self.further.entry(file).or_insert_with(|| ChunkLines::new(cx.group, cx.chunk, Some(file)))
     }
 
     /// Builds a candidate from an anchored claim. `unchanged` is the unchanged line that the claim is about, if any.
@@ -233,10 +231,10 @@ impl<'a> Drafter<'a> {
         &mut self,
         claim: &Claim,
         title: String,
-        place: &Place,
-        said: Said<'_>,
-        unchanged: Option<also::Line>,
-    ) -> Candidate {
+        place: &ClaimPosition,
+        said: StatedPosition<'_>,
+        unchanged: Option<also::SentLine>,
+    ) -> ClaimCandidate {
         let cx = self.cx;
         let rules = cx.rules;
         let lines = self.lines_with(said.file);
@@ -245,7 +243,7 @@ impl<'a> Drafter<'a> {
         let (category, note) = category(&claim.category);
         notes.extend(note);
         notes.extend(claim.notes.iter().map(|n| text::clean(rules, n, text::TITLE)));
-        let mut at = At::new(lines, place, said);
+        let mut at = DraftPosition::new(lines, place, said);
         notes.append(&mut at.notes);
         let mut message = text::some(rules, Some(&claim.message), text::BODY).unwrap_or_else(|| title.clone());
         if let Some(line) = &unchanged {
@@ -291,7 +289,7 @@ impl<'a> Drafter<'a> {
         }
         let also = {
             let own = at.location.as_ref().and_then(|l| Some((&l.file, l.lines?.first)));
-            let mut also: Vec<Also> = unchanged.map(also::Line::also).into_iter().collect();
+            let mut also: Vec<Also> = unchanged.map(also::SentLine::also).into_iter().collect();
             finding::add_places(&mut also, &also::checked(&cx, &mut self.budget, &claim.also, own));
             also
         };
@@ -318,7 +316,7 @@ impl<'a> Drafter<'a> {
 
 /// A position in the change, in the terms of a finding.
 #[derive(Debug)]
-struct At<'a> {
+struct DraftPosition<'a> {
     file: Option<&'a Shown>,
     location: Option<Location>,
     quoted: Quoted,
@@ -331,9 +329,8 @@ struct At<'a> {
     notes: Vec<String>,
 }
 
-impl<'a> At<'a> {
-    fn new(lines: &Lines<'a>, place: &Place, said: Said<'_>) -> Self {
-        let of_file = |file: usize| Some(Location { file: lines.file(file).path().clone(), lines: None });
+impl<'a> DraftPosition<'a> {
+    fn new(lines: &ChunkLines<'a>, place: &ClaimPosition, said: StatedPosition<'_>) -> Self {
         let mut at = Self {
             file: None,
             location: None,
@@ -344,35 +341,33 @@ impl<'a> At<'a> {
             notes: Vec::new(),
         };
         match place {
-            Place::Changed { first, last, quoted } => {
+            ClaimPosition::Changed { first, last, quoted } => {
                 let entry = lines.entries[*first];
-                at.file = Some(lines.file(entry.file));
-                at.location = of_file(entry.file).map(|l| Location { lines: span(lines, *first, *last, said), ..l });
+                at.set_file(lines.file(entry.file), span(lines, *first, *last, said));
                 at.quoted = *quoted;
                 at.quote = entry.text;
-                let named = |i: usize| lines.entries[i].number().unwrap_or_default();
-                let as_named = named(*last) - named(*first).min(named(*last)) == said.further;
+                let from = entry.number().unwrap_or_default();
+                let to = lines.entries[*last].number().unwrap_or_default();
+                let as_named = to.saturating_sub(from) == said.further;
                 let sure = *quoted >= Quoted::AsNumbered && as_named;
                 at.target = sure.then_some(Target { first: *first, last: *last });
                 if said.file.is_some_and(|f| f != entry.file) {
                     at.notes.push("the reply names another file than the one that has the quote".to_owned());
                 }
             }
-            Place::Removed { entry, at: stand_in, quoted } => {
+            ClaimPosition::Removed { entry, at: stand_in, quoted } => {
                 let removed = lines.entries[*entry];
-                at.file = Some(lines.file(removed.file));
                 let line = stand_in.and_then(|i| lines.entries[i].shown.new);
-                let lines_ = line.map(|n| LineSpan { first: n, last: n, columns: None });
-                at.location = of_file(removed.file).map(|l| Location { lines: lines_, ..l });
+                let line = line.map(|n| LineSpan { first: n, last: n, columns: None });
+                at.set_file(lines.file(removed.file), line);
                 at.quoted = *quoted;
                 at.quote = removed.text;
                 let old = removed.old().map(|n| format!(" {n}")).unwrap_or_default();
                 at.more = Some(format!("This is about the deleted line{old}; shown is the nearest one that is left."));
             }
-            Place::OneOf(alike) => {
+            ClaimPosition::OneOf(alike) => {
                 if let Some(first) = alike.first().map(|i| lines.entries[*i]) {
-                    at.file = Some(lines.file(first.file));
-                    at.location = of_file(first.file);
+                    at.set_file(lines.file(first.file), None);
                     at.quote = first.text;
                 }
                 let numbers = alike.iter().filter_map(|i| lines.entries[*i].number());
@@ -380,24 +375,36 @@ impl<'a> At<'a> {
                 let more = if alike.len() > LISTED { ", …" } else { "" };
                 at.more = Some(format!("The quoted line occurs in several places: {}{more}.", listed.join(", ")));
             }
-            Place::File(file) => {
-                at.file = Some(lines.file(*file));
-                at.location = of_file(*file);
-            }
-            Place::Change | Place::Unchanged { .. } | Place::Nowhere(_) => {}
+            ClaimPosition::File(file) => at.set_file(lines.file(*file), None),
+            ClaimPosition::Change | ClaimPosition::Unchanged { .. } | ClaimPosition::Nowhere(_) => {}
         }
         at
     }
+
+    fn set_file(&mut self, file: &'a Shown, lines: Option<LineSpan>) {
+        self.file = Some(file);
+        self.location = Some(Location { file: file.path().clone(), lines });
+    }
+}
+
+/// Returns the text of a remark: its subject and the message of the claim.
+fn remark(rules: &RuleSet, subject: &str, claim: &Claim) -> String {
+    let said = [subject, ": ", claim.message.trim()].concat();
+    text::clean(rules, said.trim_end_matches([':', ' ']), text::REMARK)
+}
+
+/// Returns a number of a claim as a line number. Returns `None` if it cannot be one.
+fn line_number(n: Option<i64>) -> Option<u32> {
+    u32::try_from(n?).ok().filter(|n| *n > 0)
 }
 
 /// Returns the line range of a position, and the columns of the quote if it is one line.
-fn span(lines: &Lines<'_>, first: usize, last: usize, said: Said<'_>) -> Option<LineSpan> {
-    let (from, to) = (lines.entries[first].shown.new?, lines.entries[last].shown.new?);
-    let columns = || {
-        let change = lines.file(lines.entries[first].file).change.text()?;
-        columns(change, from, lines.entries[first].text, said.quote?)
-    };
-    Some(LineSpan { first: from, last: to, columns: if from == to { columns() } else { None } })
+fn span(lines: &ChunkLines<'_>, first: usize, last: usize, said: StatedPosition<'_>) -> Option<LineSpan> {
+    let (first, last) = (&lines.entries[first], &lines.entries[last]);
+    let (from, to) = (first.shown.new?, last.shown.new?);
+    let change = lines.file(first.file).change.text().filter(|_| from == to);
+    let columns = change.zip(said.quote).and_then(|(change, quote)| columns(change, from, first.text, quote));
+    Some(LineSpan { first: from, last: to, columns })
 }
 
 /// Returns the columns of a quote in a line. Returns `None` if the model received other text for the line, or the quote
@@ -428,11 +435,10 @@ pub(super) fn cited(cx: &Context<'_>, reference: &str, said: &[&str], file: Opti
     if let Some(ticket) = cx.tickets.iter().find(|t| cite::names(reference, t)) {
         return cite::find(reference, said, std::iter::once(ticket)).filter(|c| c.quoted);
     }
-    let of_tickets = || {
+    cite::find(reference, said, all).or_else(|| {
         let found = cite::find(reference, said, cx.tickets.iter()).filter(|c| c.quoted);
         found.filter(|_| !cite::names_a_ticket(reference))
-    };
-    cite::find(reference, said, all).or_else(of_tickets)
+    })
 }
 
 /// Parses a severity. An unknown severity counts as major.

@@ -3,12 +3,13 @@
 use crate::ai::material::{Group, Shown, ShownLine};
 use crate::ai::plan::Chunk;
 use crate::diff::LineKind;
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
 /// A line of the change.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry<'a> {
+pub(super) struct LineEntry<'a> {
     /// Position in [`Group::files`].
     pub(super) file: usize,
     /// Position in [`Shown::hunks`].
@@ -38,12 +39,12 @@ struct Views {
 }
 
 /// Bytes of a file that is searched for code outside the chunk, at most.
-pub(super) const SEARCHED: usize = 2 << 20;
+const SEARCHED: usize = 2 << 20;
 
 /// Lines before the first hunk of a file in a unified diff, at most (`diff --git`, `index`, `---`, `+++`, a mode).
 const FILE_HEAD: u32 = 6;
 
-impl Entry<'_> {
+impl LineEntry<'_> {
     /// Returns the number on the new side.
     pub(super) fn number(&self) -> Option<u32> {
         self.shown.new.map(|n| n.get())
@@ -54,24 +55,44 @@ impl Entry<'_> {
         self.shown.old.map(|n| n.get())
     }
 
+    /// Returns true if the change adds the line.
+    pub(super) fn is_added(&self) -> bool {
+        self.shown.kind == LineKind::Added
+    }
+
+    /// Returns true if both lines are in the same hunk.
+    pub(super) fn is_in_hunk_of(&self, other: &LineEntry<'_>) -> bool {
+        self.file == other.file && self.hunk == other.hunk
+    }
+
+    /// Returns the distance of a number from the line on the new side. A removed line has the largest distance.
+    pub(super) fn distance(&self, n: u32) -> u32 {
+        self.number().map_or(u32::MAX, |own| own.abs_diff(n))
+    }
+
     /// Returns true if the number is a position of this line in a view other than the new side: its number on the old
     /// side, an offset from the hunk header, or a position in the hunk, in the diff of the file or in the chunk.
     pub(super) fn is_seen_as(&self, n: u32) -> bool {
         let v = &self.views;
         let counted = [v.in_hunk, v.in_hunk + 1, v.old_start + v.in_hunk, v.new_start + v.in_hunk];
-        let in_text = |lines: u32, heads: u32, most: u32| lines > 0 && (lines..=lines + heads + most).contains(&n);
         self.old() == Some(n)
             || counted.contains(&n)
-            || in_text(v.in_file, v.heads_in_file, FILE_HEAD)
-            || in_text(v.in_chunk, v.heads_in_chunk, FILE_HEAD * (v.files_before + 1))
+            || may_count(n, v.in_file, v.heads_in_file + FILE_HEAD)
+            || may_count(n, v.in_chunk, v.heads_in_chunk + FILE_HEAD * (v.files_before + 1))
     }
+}
+
+/// Returns true if a number can be the position of a line in a text: `position` among the lines of the hunks, from 1 (0
+/// if the text does not contain the line), with at most `heads` further lines before it.
+fn may_count(n: u32, position: u32, heads: u32) -> bool {
+    position > 0 && (position..=position + heads).contains(&n)
 }
 
 /// The lines of the files of a chunk, in order.
 #[derive(Debug)]
-pub(super) struct Lines<'a> {
+pub(super) struct ChunkLines<'a> {
     group: &'a Group,
-    pub(super) entries: Vec<Entry<'a>>,
+    pub(super) entries: Vec<LineEntry<'a>>,
     /// Folded text of each entry; computed at the first search for a quote.
     folded: OnceCell<Vec<String>>,
     /// Positions of the entries by their folded text, without empty ones.
@@ -80,7 +101,7 @@ pub(super) struct Lines<'a> {
     whole: Vec<OnceCell<Vec<String>>>,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> ChunkLines<'a> {
     /// Collects all hunks of the files of a chunk, and those of one more file that a claim names.
     pub(super) fn new(group: &'a Group, chunk: &'a Chunk, further: Option<usize>) -> Self {
         let mut files: Vec<usize> = chunk.pieces.iter().map(|p| p.file).chain(further).collect();
@@ -106,7 +127,7 @@ impl<'a> Lines<'a> {
                         heads_in_chunk,
                         files_before,
                     };
-                    entries.push(Entry { file, hunk, shown: line, text: bare(&line.text), views });
+                    entries.push(LineEntry { file, hunk, shown: line, text: bare(&line.text), views });
                 }
             }
         }
@@ -134,12 +155,18 @@ impl<'a> Lines<'a> {
     /// Returns the folded lines on the new side of a file, without blank lines, including those that the model did not
     /// receive. Returns an empty slice for a file without a new side or with more than [`SEARCHED`] bytes.
     pub(super) fn whole(&self, file: usize) -> &[String] {
-        let of_text = || {
-            let whole = self.file(file).change.text()?.new.whole().filter(|whole| whole.len() <= SEARCHED)?;
-            let text = String::from_utf8_lossy(whole);
-            Some(text.lines().map(|line| fold(bare(line))).filter(|line| !line.is_empty()).collect())
-        };
-        self.whole.get(file).map_or(&[], |cell| cell.get_or_init(|| of_text().unwrap_or_default()))
+        let Some(whole) = self.whole.get(file) else { return &[] };
+        whole.get_or_init(|| {
+            let text = self.new_text(file).unwrap_or_default();
+            text.lines().map(|line| fold(bare(line))).filter(|line| !line.is_empty()).collect()
+        })
+    }
+
+    /// Returns the text on the new side of a file, including the lines that the model did not receive. Returns `None`
+    /// for a file without a new side or with more than [`SEARCHED`] bytes.
+    pub(super) fn new_text(&self, file: usize) -> Option<Cow<'a, str>> {
+        let whole = self.file(file).change.text()?.new.whole().filter(|whole| whole.len() <= SEARCHED)?;
+        Some(String::from_utf8_lossy(whole))
     }
 
     /// Returns a file of the group by its position.
@@ -148,7 +175,7 @@ impl<'a> Lines<'a> {
     }
 
     /// Returns the lines of a file, with their positions.
-    pub(super) fn of_file(&self, file: usize) -> impl Iterator<Item = (usize, &Entry<'a>)> {
+    pub(super) fn of_file(&self, file: usize) -> impl Iterator<Item = (usize, &LineEntry<'a>)> {
         self.entries.iter().enumerate().filter(move |(_, e)| e.file == file)
     }
 
@@ -161,9 +188,8 @@ impl<'a> Lines<'a> {
     /// line after it, or else the line before it.
     pub(super) fn stand_in(&self, removed: usize) -> Option<usize> {
         let own = self.entries[removed];
-        let same = |i: &usize| self.entries[*i].file == own.file && self.entries[*i].hunk == own.hunk;
-        let after = (removed + 1..self.entries.len()).take_while(same);
-        let before = (0..removed).rev().take_while(same);
+        let after = (removed + 1..self.entries.len()).take_while(|i| self.entries[*i].is_in_hunk_of(&own));
+        let before = (0..removed).rev().take_while(|i| self.entries[*i].is_in_hunk_of(&own));
         let mut both = after.chain(before);
         both.find(|i| self.entries[*i].shown.kind != LineKind::Removed)
     }
@@ -222,10 +248,10 @@ fn starts(file: &Shown, hunk: usize) -> (u32, u32) {
 }
 
 /// Positions of the hunk parts in a chunk.
-struct Places(HashMap<(usize, usize), Vec<Part>>);
+struct Places(HashMap<(usize, usize), Vec<ChunkPart>>);
 
 /// A line range of a hunk, with the number of lines, headers (including its own) and files before it in the chunk.
-type Part = (std::ops::Range<usize>, u32, u32, u32);
+type ChunkPart = (std::ops::Range<usize>, u32, u32, u32);
 
 impl Places {
     fn of(chunk: &Chunk) -> Self {

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 
 /// The paths of the changed files, with the positions of the files.
 #[derive(Debug)]
-pub(crate) struct Names<'a> {
+pub(crate) struct ChangedPaths<'a> {
     /// Paths on the new side; for a deleted file, on the old side.
     own: Vec<(Cow<'a, str>, usize)>,
     /// Paths before a rename.
     old: Vec<(Cow<'a, str>, usize)>,
 }
 
-impl<'a> Names<'a> {
+impl<'a> ChangedPaths<'a> {
     pub(crate) fn new(files: impl IntoIterator<Item = &'a Shown>) -> Self {
         let (mut own, mut old) = (Vec::new(), Vec::new());
         for (i, file) in files.into_iter().enumerate() {
@@ -43,21 +43,20 @@ pub(super) fn text(path: &RepoPath) -> Cow<'_, str> {
     std::str::from_utf8(path.as_bytes()).map_or_else(|_| Cow::Owned(path.to_wire()), Cow::Borrowed)
 }
 
-/// Resolves a path from a model to one of several paths; see [`Names::find`].
+/// Resolves a path from a model to one of several paths; see [`ChangedPaths::find`].
 pub(super) fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
-    let exactly = |path: &str| files.iter().find(|(own, _)| own == path).map(|(_, i)| *i);
     let trimmed = named.trim();
-    if let Some(file) = exactly(named).or_else(|| exactly(trimmed)) {
+    if let Some(file) = find_exact(named, files).or_else(|| find_exact(trimmed, files)) {
         return Some(file);
     }
     let bare = trimmed.trim_matches(AROUND).trim();
     let without_number = strip_number(bare).0;
     for path in [bare, without_number] {
-        if let Some(file) = exactly(path).or_else(|| exactly(without_dots(path))) {
+        if let Some(file) = find_exact(path, files).or_else(|| find_exact(without_dots(path), files)) {
             return Some(file);
         }
         for prefix in ["a/", "b/"] {
-            if let Some(file) = path.strip_prefix(prefix).and_then(exactly) {
+            if let Some(file) = path.strip_prefix(prefix).and_then(|rest| find_exact(rest, files)) {
                 return Some(file);
             }
         }
@@ -66,11 +65,14 @@ pub(super) fn find(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize
     let respelled = respellings(without_number);
     let mut spellings = std::iter::once(without_number).chain(respelled.iter().map(String::as_str));
     // Reject the path if any spelling of it contains `..`.
-    let climbs = |spelling: &str| spelling.split(['/', '\\']).any(|part| part == "..");
-    if spellings.clone().any(climbs) {
+    if spellings.clone().any(|spelling| spelling.split(['/', '\\']).any(|part| part == "..")) {
         return None;
     }
     spellings.find_map(|spelling| by_end(spelling, files))
+}
+
+fn find_exact(path: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
+    files.iter().find(|(own, _)| own == path).map(|(_, i)| *i)
 }
 
 /// Characters that models put around a path.
@@ -87,16 +89,20 @@ fn without_dots(mut path: &str) -> &str {
 /// Returns alternative spellings of a path: percent-decoded, with backslashes replaced by slashes, or both.
 fn respellings(path: &str) -> Vec<String> {
     let decoded = percent_decoded(path);
-    let slashed = |path: &str| path.contains('\\').then(|| path.replace("\\\\", "/").replace('\\', "/"));
-    let mut all: Vec<String> = slashed(path).into_iter().collect();
+    let mut all: Vec<String> = with_slashes(path).into_iter().collect();
     if let Some(decoded) = decoded {
-        all.extend(slashed(&decoded));
+        all.extend(with_slashes(&decoded));
         all.push(decoded);
     }
     // Decoding may reveal a line number at the end, so strip it again.
     let unnumbered: Vec<String> = all.iter().map(|p| strip_number(p).0.to_owned()).collect();
     all.extend(unnumbered);
     all
+}
+
+/// Replaces the backslashes of a path by slashes. Returns `None` if it has none.
+fn with_slashes(path: &str) -> Option<String> {
+    path.contains('\\').then(|| path.replace("\\\\", "/").replace('\\', "/"))
 }
 
 /// Percent-decodes a path. Returns `None` if it contains no escape or the result is not UTF-8.
@@ -121,21 +127,19 @@ fn by_end(named: &str, files: &[(Cow<'_, str>, usize)]) -> Option<usize> {
     if parts.is_empty() || path.ends_with('/') || parts.contains(&"..") {
         return None;
     }
-    let matches = |own: &str| {
+    let mut matching = files.iter().filter(|(own, _)| {
         let own: Vec<&str> = own.split('/').collect();
         parts.ends_with(&own) || (!is_absolute && own.ends_with(&parts))
-    };
-    let mut matching = files.iter().filter(|(own, _)| matches(own));
+    });
     let (first, file) = matching.next()?;
     matching.all(|(own, i)| own == first || i == file).then_some(*file)
 }
 
 /// Removes `:12`, `:12:5`, `:12-14` or `#L12` from the end of a path, and returns the line number.
 pub(super) fn strip_number(path: &str) -> (&str, Option<u32>) {
-    let is_number = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b':' | b'L'));
     // Try each colon, because the first may belong to a drive letter.
     let marks = path.match_indices([':', '#']).map(|(at, _)| at);
-    let at = marks.into_iter().find(|at| is_number(&path[at + 1..]) && !path[at + 1..].starts_with(':'));
+    let at = marks.into_iter().find(|at| is_number(&path[at + 1..]));
     match at {
         Some(at) if at > 0 => {
             let digits = path[at + 1..].trim_start_matches('L');
@@ -144,6 +148,12 @@ pub(super) fn strip_number(path: &str) -> (&str, Option<u32>) {
         }
         _ => (path, None),
     }
+}
+
+/// Returns true if a text is the line number at the end of a path: `12`, `12:5`, `12-14` or `L12`.
+fn is_number(text: &str) -> bool {
+    let is_of_number = text.bytes().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b':' | b'L'));
+    is_of_number && !text.is_empty() && !text.starts_with(':')
 }
 
 #[cfg(test)]
@@ -158,7 +168,6 @@ mod tests {
             .chain([RepoPath::new(b"caf\xe9.txt".to_vec())])
             .collect();
         let names: Vec<_> = files.iter().enumerate().map(|(i, f)| (text(f), i)).collect();
-        let find = |named: &str| find(named, &names).map(|i| files[i].to_wire());
         for (named, found) in [
             ("src/a.rs", "src/a.rs"),
             ("a/src/a.rs", "src/a.rs"),
@@ -180,7 +189,7 @@ mod tests {
             ("dir/with:12", "dir/with:12"),
             ("\"caf\\351.txt\"", "\"caf\\351.txt\""),
         ] {
-            assert_eq!(find(named).as_deref(), Some(found), "{named}");
+            assert_eq!(find(named, &names).map(|i| files[i].to_wire()).as_deref(), Some(found), "{named}");
         }
     }
 

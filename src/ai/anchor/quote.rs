@@ -1,6 +1,6 @@
 //! Parses quotes of models and finds them among the lines, first exactly and then with weaker comparisons.
 
-use super::lines::{Lines, bare, fold, is_of_word};
+use super::lines::{ChunkLines, bare, fold, is_of_word};
 use crate::diff::LineKind;
 use std::collections::HashSet;
 
@@ -30,6 +30,13 @@ pub(super) struct Occurrence {
     pub(super) last: usize,
 }
 
+impl Occurrence {
+    /// Returns an occurrence of one line.
+    pub(super) fn of_entry(entry: usize) -> Self {
+        Self { first: entry, last: entry }
+    }
+}
+
 /// A parsed quote.
 #[derive(Debug)]
 pub(super) struct Quote {
@@ -42,7 +49,7 @@ pub(super) struct Quote {
 
 /// How well a quote matches a line. Ordered from worst to best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Fit {
+pub(super) enum QuoteFit {
     /// Some words are equal, or the quote omits something.
     Similar,
     /// Equal except for white space, typographic characters, diff markers and line numbers.
@@ -51,12 +58,12 @@ pub(super) enum Fit {
 
 /// The lines that match a quote.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct QuoteMatch {
     /// Lines that match the first reading with a match. At least one.
     pub(super) all: Vec<Occurrence>,
     /// Lines that match only another reading: an apparent diff marker can be part of the line.
     pub(super) further: Vec<Occurrence>,
-    pub(super) fit: Fit,
+    pub(super) fit: QuoteFit,
 }
 
 impl Quote {
@@ -95,8 +102,8 @@ impl Quote {
     }
 
     fn letters(&self) -> usize {
-        let letters = |l: &[String]| l.last().map_or(0, |s| s.chars().filter(|c| c.is_alphanumeric()).count());
-        self.lines.iter().map(|l| letters(l)).sum()
+        let last_readings = self.lines.iter().filter_map(|readings| readings.last());
+        last_readings.map(|reading| reading.chars().filter(|c| c.is_alphanumeric()).count()).sum()
     }
 
     /// Returns the first line of the quote without diff markers and line numbers.
@@ -113,63 +120,52 @@ impl Quote {
     }
 
     /// Finds equal lines, in one file or in all.
-    pub(super) fn find_equal(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
-        let fit = if self.elided { Fit::Similar } else { Fit::Equal };
-        let is_in_file = |i: &usize| file.is_none_or(|f| lines.entries[*i].file == f);
+    pub(super) fn find_equal(&self, lines: &ChunkLines<'_>, file: Option<usize>) -> Option<QuoteMatch> {
+        let fit = if self.elided { QuoteFit::Similar } else { QuoteFit::Equal };
         match &self.lines[..] {
-            [one] => {
-                let hits =
-                    |reading: &String| lines.equal_to(&fold(reading)).iter().copied().filter(is_in_file).collect();
-                Found::of_readings(one.iter().map(hits), fit)
-            }
+            [one] => QuoteMatch::of_readings(one.iter().map(|reading| equal_entries(reading, lines, file)), fit),
             several => {
                 let all = sequences(&folded(several), lines, file);
-                (!all.is_empty()).then_some(Found { all, further: Vec::new(), fit })
+                (!all.is_empty()).then_some(QuoteMatch { all, further: Vec::new(), fit })
             }
         }
     }
 
     /// Finds lines that contain the quote as an identifying part; see [`is_telling_part`].
-    pub(super) fn find_part(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
+    pub(super) fn find_part(&self, lines: &ChunkLines<'_>, file: Option<usize>) -> Option<QuoteMatch> {
         let [readings] = &self.lines[..] else { return None };
-        let hits = |reading: &String| match Part::of(reading) {
-            None => Vec::new(),
-            Some(part) => {
-                let all = lines.entries.iter().zip(lines.folded()).enumerate();
-                let in_file = all.filter(|(_, (e, _))| file.is_none_or(|f| e.file == f));
-                in_file.filter(|(_, (_, text))| part.is_in(text)).map(|(i, _)| i).collect()
-            }
-        };
-        Found::of_readings(readings.iter().map(hits), Fit::Similar)
+        QuoteMatch::of_readings(
+            readings.iter().map(|reading| entries_with_part(reading, lines, file)),
+            QuoteFit::Similar,
+        )
     }
 
     /// Returns true if the quote, or its first line, equals a line of a text or is an identifying part of it.
     pub(super) fn fits(&self, line: &str) -> bool {
         let line = fold(line);
-        let fits = |r: &String| fold(r) == line || Part::of(r).is_some_and(|part| part.is_in(&line));
-        self.lines.first().is_some_and(|readings| readings.iter().any(fits))
+        let mut readings = self.lines.first().into_iter().flatten();
+        readings.any(|r| fold(r) == line || TellingPart::of(r).is_some_and(|part| part.is_in(&line)))
     }
 
     /// Returns how well the quote matches the folded lines of a whole text without blank lines. They contain all lines
     /// of the quote, or one of them contains its only line as an identifying part.
-    pub(super) fn fit_in_whole(&self, whole: &[String]) -> Option<Fit> {
+    pub(super) fn fit_in_whole(&self, whole: &[String]) -> Option<QuoteFit> {
         let quote = folded(&self.lines);
-        let is_it = |window: &&[String]| quote.iter().zip(*window).all(|(readings, line)| readings.contains(line));
-        if whole.windows(quote.len()).any(|window| is_it(&window)) {
-            return Some(Fit::Equal);
+        let mut windows = whole.windows(quote.len());
+        if windows.any(|window| quote.iter().zip(window).all(|(readings, line)| readings.contains(line))) {
+            return Some(QuoteFit::Equal);
         }
         let [readings] = &self.lines[..] else { return None };
-        let parts: Vec<Part> = readings.iter().filter_map(|r| Part::of(r)).collect();
-        whole.iter().any(|line| parts.iter().any(|part| part.is_in(line))).then_some(Fit::Similar)
+        let parts: Vec<TellingPart> = readings.iter().filter_map(|r| TellingPart::of(r)).collect();
+        whole.iter().any(|line| parts.iter().any(|part| part.is_in(line))).then_some(QuoteFit::Similar)
     }
 
     /// Finds similar lines: those that contain a part of the quote, or have the same letters. Without `file`, all files
     /// are searched, but only if the quote is long enough.
-    pub(super) fn find_similar(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
-        let found = |all: Vec<Occurrence>| (!all.is_empty()).then(|| Found::similar(all));
+    pub(super) fn find_similar(&self, lines: &ChunkLines<'_>, file: Option<usize>) -> Option<QuoteMatch> {
         if let several @ [_, _, ..] = &self.lines[..] {
             let all = sequences(&folded(several), lines, file);
-            return found(all).or_else(|| self.find_best_line(lines, file));
+            return QuoteMatch::similar(all).or_else(|| self.find_best_line(lines, file));
         }
         let shortest = if file.is_some() { PART } else { LONG };
         let all = lines.entries.iter().zip(lines.folded()).enumerate();
@@ -177,67 +173,42 @@ impl Quote {
             .filter(|(_, (e, _))| file.is_none_or(|f| e.file == f) && !e.text.is_empty())
             .map(|(i, (_, folded))| (i, folded.as_str()))
             .collect();
-        let matching = |fits: &dyn Fn(&str) -> bool| {
-            let hits = entries.iter().filter(|(_, text)| fits(text));
-            found(hits.map(|(i, _)| Occurrence { first: *i, last: *i }).collect())
-        };
         for reading in self.lines.first()? {
             let bare = without_ellipsis(reading);
             let (part, is_part) = (fold(bare), bare.len() < reading.len());
             if part.is_empty() || (file.is_none() && part.chars().count() < LONG) {
                 continue;
             }
-            let equal = if is_part { matching(&|text| text == part) } else { None };
-            let count = part.chars().count();
-            let long = count >= shortest;
-            let starts = || if long { matching(&|text| text.starts_with(&part)) } else { None };
-            let contains = || if long { matching(&|text| text.contains(&part)) } else { None };
-            let pieces = pieces(bare);
-            let in_pieces = || match pieces.len() {
-                2.. if long => matching(&|text| in_order(text, &pieces)),
-                _ => None,
-            };
-            // The line was truncated, or the quote continues after it.
-            let goes_on = || {
-                matching(&|text| {
-                    let length = text.chars().count();
-                    length >= LONG && length * 10 >= count * 6 && part.contains(text)
-                })
-            };
-            let hit = equal.or_else(starts).or_else(contains).or_else(in_pieces).or_else(goes_on);
-            if hit.is_some() {
-                return hit;
+            let equal = if is_part { matching(&entries, |text| text == part) } else { None };
+            let found = equal.or_else(|| matching_part(&entries, bare, shortest));
+            if found.is_some() {
+                return found;
             }
         }
         let own = letters(self.first_line());
         if own.chars().count() < LONG {
             return None;
         }
-        matching(&|text| letters(text) == own).or_else(|| matching(&|text| letters(text).contains(&own)))
+        matching(&entries, |text| letters(text) == own)
+            .or_else(|| matching(&entries, |text| letters(text).contains(&own)))
     }
 
     /// Finds the longest line of a quote whose lines are not adjacent in the change.
-    fn find_best_line(&self, lines: &Lines<'_>, file: Option<usize>) -> Option<Found> {
+    fn find_best_line(&self, lines: &ChunkLines<'_>, file: Option<usize>) -> Option<QuoteMatch> {
         let mut own: Vec<&Vec<String>> = self.lines.iter().collect();
         own.sort_by_key(|readings| std::cmp::Reverse(readings.last().map_or(0, |r| letters(r).len())));
-        let in_file = |i: &&usize| file.is_none_or(|f| lines.entries[**i].file == f);
         for readings in own {
-            let hits: Vec<usize> = readings
-                .iter()
-                .map(|r| lines.equal_to(&fold(r)).iter().filter(in_file).copied().collect::<Vec<_>>())
-                .find(|hits| !hits.is_empty())
-                .unwrap_or_default();
-            let telling = readings.last().is_some_and(|r| letters(r).chars().count() >= PART);
-            if !hits.is_empty() && telling {
-                let all = hits.into_iter().map(|i| Occurrence { first: i, last: i }).collect();
-                return Some(Found::similar(all));
+            let hits = readings.iter().map(|r| equal_entries(r, lines, file)).find(|hits| !hits.is_empty());
+            let is_telling = readings.last().is_some_and(|r| letters(r).chars().count() >= PART);
+            if let Some(hits) = hits.filter(|_| is_telling) {
+                return QuoteMatch::similar(hits.into_iter().map(Occurrence::of_entry).collect());
             }
         }
         None
     }
 
     /// Finds the only line near a number that starts like the quote, however short the quote is.
-    pub(super) fn find_start(&self, lines: &Lines<'_>, file: usize, near: u32, within: u32) -> Option<Found> {
+    pub(super) fn find_start(&self, lines: &ChunkLines<'_>, file: usize, near: u32, within: u32) -> Option<QuoteMatch> {
         let starts: Vec<String> = self.lines.first()?.iter().map(|r| fold(without_ellipsis(r))).collect();
         let folded = lines.folded();
         let mut hits = lines.of_file(file).filter(|(i, e)| {
@@ -245,11 +216,14 @@ impl Quote {
             is_near && starts.iter().any(|s| s.chars().count() >= 2 && folded[*i].starts_with(s))
         });
         let (only, _) = hits.next()?;
-        hits.next().is_none().then(|| Found::similar(vec![Occurrence { first: only, last: only }]))
+        if hits.next().is_some() {
+            return None;
+        }
+        QuoteMatch::similar(vec![Occurrence::of_entry(only)])
     }
 
     /// Finds the line near a number that shares the most words with the quote.
-    pub(super) fn find_akin(&self, lines: &Lines<'_>, file: usize, near: u32, within: u32) -> Option<usize> {
+    pub(super) fn find_akin(&self, lines: &ChunkLines<'_>, file: usize, near: u32, within: u32) -> Option<usize> {
         let own = words(self.first_line());
         if own.len() < 2 {
             return None;
@@ -271,10 +245,9 @@ impl Quote {
     /// Returns the line numbers of the quote in a whole text. Returns `None` unless it occurs exactly once.
     pub(super) fn find_in_text(&self, text: &str) -> Option<Vec<u32>> {
         let filled: Vec<(u32, &str)> = (1..).zip(text.lines().map(str::trim)).filter(|(_, l)| !l.is_empty()).collect();
-        let is_it = |window: &&[(u32, &str)]| {
+        let mut found = filled.windows(self.lines.len()).filter(|window| {
             self.lines.iter().zip(*window).all(|(readings, (_, line))| readings.iter().any(|r| r == line))
-        };
-        let mut found = filled.windows(self.lines.len()).filter(is_it);
+        });
         let first = found.next()?;
         found.next().is_none().then(|| first.iter().map(|(n, _)| *n).collect())
     }
@@ -288,28 +261,71 @@ impl Quote {
         lines: &[(u32, &'t str)],
         number: Option<u32>,
         within: u32,
-    ) -> Option<Numbered<'t>> {
+    ) -> Option<NumberedLine<'t>> {
         let readings = self.lines.first()?;
         let texts: Vec<String> = lines.iter().map(|(_, text)| fold(text)).collect();
-        let choose = |fits: &dyn Fn(&str) -> bool| {
-            let hits = lines.iter().zip(&texts).filter(|(_, text)| fits(text)).map(|(line, _)| *line);
-            nearest(hits.collect(), number, within)
-        };
-        let equal = |r: &String| {
-            let equal = fold(r);
-            choose(&|text| text == equal)
-        };
-        let part = |r: &String| {
-            let part = Part::of(r)?;
-            choose(&|text| part.is_in(text))
-        };
-        readings.iter().find_map(equal).or_else(|| readings.iter().find_map(part))
+        for equal in readings.iter().map(|r| fold(r)) {
+            let hits = lines.iter().zip(&texts).filter(|(_, text)| **text == equal);
+            if let Some(found) = nearest(hits.map(|(line, _)| *line).collect(), number, within) {
+                return Some(found);
+            }
+        }
+        readings.iter().filter_map(|r| TellingPart::of(r)).find_map(|part| {
+            let hits = lines.iter().zip(&texts).filter(|(_, text)| part.is_in(text));
+            nearest(hits.map(|(line, _)| *line).collect(), number, within)
+        })
     }
+}
+
+/// Returns the lines that equal a reading of a quote, in one file or in all.
+fn equal_entries(reading: &str, lines: &ChunkLines<'_>, file: Option<usize>) -> Vec<usize> {
+    let all = lines.equal_to(&fold(reading)).iter().copied();
+    all.filter(|i| file.is_none_or(|f| lines.entries[*i].file == f)).collect()
+}
+
+/// Returns the lines that contain a reading of a quote as an identifying part, in one file or in all.
+fn entries_with_part(reading: &str, lines: &ChunkLines<'_>, file: Option<usize>) -> Vec<usize> {
+    let Some(part) = TellingPart::of(reading) else { return Vec::new() };
+    let all = lines.entries.iter().zip(lines.folded()).enumerate();
+    let in_file = all.filter(|(_, (e, _))| file.is_none_or(|f| e.file == f));
+    in_file.filter(|(_, (_, text))| part.is_in(text)).map(|(i, _)| i).collect()
+}
+
+/// Returns the lines that match a condition, of lines with their folded texts.
+fn matching(entries: &[(usize, &str)], fits: impl Fn(&str) -> bool) -> Option<QuoteMatch> {
+    let hits = entries.iter().filter(|(_, text)| fits(text));
+    QuoteMatch::similar(hits.map(|(i, _)| Occurrence::of_entry(*i)).collect())
+}
+
+/// Returns the lines that match a part of a line of a quote: they start with it, contain it or its pieces, or are a
+/// large part of it because the line was truncated or the quote continues after it.
+///
+/// Only a part of at least `shortest` characters is searched for in longer lines.
+fn matching_part(entries: &[(usize, &str)], bare: &str, shortest: usize) -> Option<QuoteMatch> {
+    let (part, pieces) = (fold(bare), pieces(bare));
+    let count = part.chars().count();
+    let is_long = count >= shortest;
+    if is_long && let Some(found) = matching(entries, |text| text.starts_with(&part)) {
+        return Some(found);
+    }
+    if is_long && let Some(found) = matching(entries, |text| text.contains(&part)) {
+        return Some(found);
+    }
+    if is_long
+        && pieces.len() >= 2
+        && let Some(found) = matching(entries, |text| in_order(text, &pieces))
+    {
+        return Some(found);
+    }
+    matching(entries, |text| {
+        let length = text.chars().count();
+        length >= LONG && length * 10 >= count * 6 && part.contains(text)
+    })
 }
 
 /// A line of a text that matches a quote.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Numbered<'t> {
+pub(super) struct NumberedLine<'t> {
     pub(super) number: u32,
     pub(super) text: &'t str,
     /// True if no other line matches, or this line has the claimed number.
@@ -317,47 +333,61 @@ pub(super) struct Numbered<'t> {
 }
 
 /// Chooses the only line, or the one nearest to a number, at most `within` lines away.
-fn nearest<'t>(mut hits: Vec<(u32, &'t str)>, number: Option<u32>, within: u32) -> Option<Numbered<'t>> {
-    let away = |line: &(u32, &str)| number.map_or(0, |n| line.0.abs_diff(n));
-    hits.sort_by_key(away);
+fn nearest<'t>(mut hits: Vec<(u32, &'t str)>, number: Option<u32>, within: u32) -> Option<NumberedLine<'t>> {
+    hits.sort_by_key(|(own, _)| distance(*own, number));
     let is_certain = match hits[..] {
         [_] => true,
-        [nearest, second, ..] if away(&nearest) < away(&second) && away(&nearest) <= within => away(&nearest) == 0,
+        [(nearest, _), (second, _), ..]
+            if distance(nearest, number) < distance(second, number) && distance(nearest, number) <= within =>
+        {
+            distance(nearest, number) == 0
+        }
         _ => return None,
     };
-    hits.first().map(|(number, text)| Numbered { number: *number, text, is_certain })
+    hits.first().map(|(number, text)| NumberedLine { number: *number, text, is_certain })
 }
 
-impl Found {
+/// Returns the distance of a line from a number. Without a number, all lines are equally near.
+fn distance(line: u32, number: Option<u32>) -> u32 {
+    number.map_or(0, |n| line.abs_diff(n))
+}
+
+impl QuoteMatch {
     /// Collects the entries that match the readings of a quote.
-    fn of_readings(hits: impl Iterator<Item = Vec<usize>>, fit: Fit) -> Option<Self> {
+    fn of_readings(hits: impl Iterator<Item = Vec<usize>>, fit: QuoteFit) -> Option<Self> {
         let mut hits = hits.skip_while(Vec::is_empty);
         let all = hits.next()?;
         let mut seen: HashSet<usize> = all.iter().copied().collect();
-        let further = hits.flatten().filter(|i| seen.insert(*i)).collect();
-        let occurrences = |all: Vec<usize>| all.into_iter().map(|i| Occurrence { first: i, last: i }).collect();
-        Some(Self { all: occurrences(all), further: occurrences(further), fit })
+        let further = hits.flatten().filter(|i| seen.insert(*i));
+        let further = further.map(Occurrence::of_entry).collect();
+        Some(Self { all: all.into_iter().map(Occurrence::of_entry).collect(), further, fit })
+    }
+
+    /// Returns the lines that match any reading.
+    pub(super) fn of_any_reading(&self) -> impl Iterator<Item = &Occurrence> {
+        self.all.iter().chain(&self.further)
     }
 
     /// Returns the same lines, marked as not certain.
     pub(super) fn doubted(&self) -> Self {
-        Self { fit: Fit::Similar, ..self.clone() }
+        Self { fit: QuoteFit::Similar, ..self.clone() }
     }
 
-    fn similar(all: Vec<Occurrence>) -> Self {
-        Self { all, further: Vec::new(), fit: Fit::Similar }
+    /// Returns similar lines as the result of a search. Returns `None` if there are none.
+    fn similar(all: Vec<Occurrence>) -> Option<Self> {
+        (!all.is_empty()).then_some(Self { all, further: Vec::new(), fit: QuoteFit::Similar })
     }
 }
 
 /// A folded part of a line that identifies the line.
 #[derive(Debug)]
-struct Part {
+struct TellingPart {
     whole: String,
     /// Pieces between ellipses, in order; empty if nothing is omitted in the middle.
     pieces: Vec<String>,
 }
 
-impl Part {
+impl TellingPart {
     /// Parses a reading of a quote. Returns `None` if it is too short to identify a line.
     fn of(reading: &str) -> Option<Self> {
         let bare = without_ellipsis(reading);
@@ -417,7 +447,7 @@ fn shared(own: &[String], text: &str) -> f64 {
 
 /// Finds consecutive lines that match the lines of a quote, ignoring blank lines: on the new side, in the diff, or on
 /// the old side. With `file`, searches only that file.
-fn sequences(quote: &[Vec<String>], lines: &Lines<'_>, file: Option<usize>) -> Vec<Occurrence> {
+fn sequences(quote: &[Vec<String>], lines: &ChunkLines<'_>, file: Option<usize>) -> Vec<Occurrence> {
     let sides: [fn(LineKind) -> bool; 3] = [|k| k != LineKind::Removed, |_| true, |k| k != LineKind::Added];
     let folded = lines.folded();
     for side in sides {
@@ -454,30 +484,28 @@ fn unfenced(text: &str) -> &str {
 /// Returns the possible readings of a quoted line: unchanged, without a diff marker, without line numbers, or without
 /// backticks.
 fn readings(line: &str) -> Vec<String> {
-    let mut out: Vec<String> = Vec::new();
-    let mut add = |text: &str| {
-        let text = text.trim();
-        if !text.is_empty() && !out.iter().any(|o| o == text) {
-            out.push(text.to_owned());
-        }
-    };
-    let unmarked = |s: &str| s.trim_start().strip_prefix(['+', '-']).map(str::to_owned);
-    let mut forms = vec![line.trim().to_owned()];
+    let mut forms = vec![line.trim()];
     if let Some(inner) = line.trim().strip_prefix('`').and_then(|l| l.strip_suffix('`')) {
         // The line itself may contain backticks.
-        forms.push(inner.trim().to_owned());
-        forms.push(inner.trim_matches('`').to_owned());
+        forms.push(inner.trim());
+        forms.push(inner.trim_matches('`'));
     }
-    for form in &forms {
-        add(form);
-        let numbered = without_columns(form).map(str::to_owned);
-        let mut further = vec![unmarked(form)];
-        further.push(numbered.as_deref().map(str::to_owned));
-        further.push(numbered.as_deref().and_then(unmarked));
-        further.push(unmarked(form).as_deref().and_then(without_columns).map(str::to_owned));
-        further.iter().flatten().for_each(|f| add(f));
+    let mut out: Vec<String> = Vec::new();
+    for form in forms {
+        let (unmarked, unnumbered) = (without_marker(form), without_columns(form));
+        let both = [unnumbered.and_then(without_marker), unmarked.and_then(without_columns)];
+        for text in [Some(form), unmarked, unnumbered].into_iter().chain(both).flatten().map(str::trim) {
+            if !text.is_empty() && !out.iter().any(|o| o == text) {
+                out.push(text.to_owned());
+            }
+        }
     }
     out
+}
+
+/// Removes a diff marker. Returns `None` if the line has none.
+fn without_marker(line: &str) -> Option<&str> {
+    line.trim_start().strip_prefix(['+', '-'])
 }
 
 /// Removes one or two columns of line numbers, and the bar after them.

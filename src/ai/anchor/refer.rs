@@ -3,9 +3,9 @@
 //! The imports of the file and the qualifier before the name decide. If they do not, the claim gets low confidence:
 //! types are not inferred.
 
-use super::also::Line;
+use super::also::SentLine;
 use super::text::identifiers;
-use super::{Context, Files};
+use super::{Context, TreeFiles};
 use crate::ai::related::{imports, stem};
 use crate::diff::RepoPath;
 use crate::symbols::{self, Symbols};
@@ -18,7 +18,7 @@ const PACKAGED: [&str; 3] = [".go", ".java", ".kt"];
 
 /// A changed definition that a line names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Named {
+pub(super) struct NamedDefinition {
     /// Position in [`Group::files`](crate::ai::material::Group).
     pub(super) file: usize,
     pub(super) name: String,
@@ -27,70 +27,83 @@ pub(super) struct Named {
 }
 
 /// Finds the changed definition that a line outside the changed lines names. Returns `None` if it names none.
-pub(super) fn changed(cx: &Context<'_>, line: &Line) -> Option<Named> {
+pub(super) fn changed(cx: &Context<'_>, line: &SentLine) -> Option<NamedDefinition> {
     let known = cx.group.files.iter().find(|f| *f.path() == line.file).and_then(|f| f.symbols.new.clone());
-    let symbols = known.or_else(|| cx.tree.and_then(|tree: &dyn Files| tree.symbols(&line.file)));
+    let symbols = known.or_else(|| cx.tree.and_then(|tree: &dyn TreeFiles| tree.symbols(&line.file)));
     let symbols: Arc<Symbols> = symbols.unwrap_or_default();
-    let named = |file: usize| {
-        let names = cx.group.related.changed.get(file)?;
-        let may_share = symbols::share_names(cx.group.files.get(file)?.path(), &line.file);
-        let word = |name: &String| identifiers(&line.text).find(|word| symbols.original(word) == name);
-        let found = names.iter().filter(|_| may_share).filter(|name| name.len() >= NAME);
-        found.filter_map(|name| Some((file, name, word(name)?))).next()
-    };
-    let all: Vec<(usize, &String, &str)> = (0..cx.group.related.changed.len()).filter_map(named).collect();
+    let all = (0..cx.group.related.changed.len()).filter_map(|file| {
+        let (name, word) = named_of_file(cx, file, line, &symbols)?;
+        Some((file, name, word))
+    });
+    let all: Vec<(usize, &str, &str)> = all.collect();
     let (first, name, word) = *all.first()?;
     let files: Vec<usize> = all.iter().map(|(file, ..)| *file).collect();
-    let path = |file: usize| cx.group.files[file].path();
-    let usage = Usage { line, symbols: &symbols, word };
+    let usage = NameUse { line, symbols: &symbols, word };
     let chosen = match all.iter().all(|(_, other, _)| *other == name) && !usage.is_local() {
-        true => usage.meant(&files.iter().map(|file| path(*file)).collect::<Vec<_>>()),
+        true => usage.meant(&files.iter().map(|file| cx.group.files[*file].path()).collect::<Vec<_>>()),
         false => None,
     };
     Some(match chosen {
-        Some(at) => Named { file: files[at], name: name.clone(), is_certain: true },
-        None => Named { file: first, name: name.clone(), is_certain: false },
+        Some(at) => NamedDefinition { file: files[at], name: name.to_owned(), is_certain: true },
+        None => NamedDefinition { file: first, name: name.to_owned(), is_certain: false },
+    })
+}
+
+/// Returns the first changed name of a file that a line contains, and the word of the line that stands for it.
+/// `symbols` are those of the file of the line.
+fn named_of_file<'n>(
+    cx: &Context<'n>,
+    file: usize,
+    line: &'n SentLine,
+    symbols: &Symbols,
+) -> Option<(&'n str, &'n str)> {
+    let names = cx.group.related.changed.get(file)?;
+    if !symbols::share_names(cx.group.files.get(file)?.path(), &line.file) {
+        return None;
+    }
+    names.iter().filter(|name| name.len() >= NAME).find_map(|name| {
+        let word = identifiers(&line.text).find(|word| symbols.original(word) == name)?;
+        Some((name.as_str(), word))
     })
 }
 
 /// The use of a name.
-struct Usage<'u> {
-    line: &'u Line,
+struct NameUse<'u> {
+    line: &'u SentLine,
     /// Symbols of the file of the line.
     symbols: &'u Symbols,
     /// The name in the line.
     word: &'u str,
 }
 
-impl Usage<'_> {
+impl NameUse<'_> {
     /// Returns the position of the only file whose definition can be meant.
     fn meant(&self, files: &[&RepoPath]) -> Option<usize> {
-        let only = |is_it: &dyn Fn(&RepoPath) -> bool| {
-            let mut found = (0..files.len()).filter(|at| is_it(files[*at]));
-            found.next().filter(|_| found.next().is_none())
-        };
         let qualifier = self.qualifier();
-        let is_qualifier = |path: &RepoPath| qualifier.is_some_and(|q| q == stem(path)) && imports(self.symbols, path);
-        if let Some(at) = only(&is_qualifier) {
-            return Some(at);
+        let by_qualifier =
+            only(files, |path| qualifier.is_some_and(|q| q == stem(path)) && imports(self.symbols, path));
+        if by_qualifier.is_some() {
+            return by_qualifier;
         }
-        let is_own = |path: &RepoPath| *path == self.line.file;
         if self.is_defined_here() {
-            return only(&is_own);
+            return only(files, |path| *path == self.line.file);
         }
         if files.len() == 1 {
             return Some(0);
         }
-        let is_imported = |path: &RepoPath| self.symbols.imports.contains(&stem(path));
-        if files.iter().any(|path| is_imported(path)) {
-            return only(&is_imported);
+        if files.iter().any(|path| self.is_imported(path)) {
+            return only(files, |path| self.is_imported(path));
         }
         if files.iter().any(|path| imports(self.symbols, path)) {
-            return only(&|path: &RepoPath| imports(self.symbols, path));
+            return only(files, |path| imports(self.symbols, path));
         }
-        let is_beside = |path: &RepoPath| folder(path) == folder(&self.line.file);
         let is_packaged = PACKAGED.iter().any(|end| self.line.file.as_bytes().ends_with(end.as_bytes()));
-        if is_packaged { only(&is_beside) } else { None }
+        if is_packaged { only(files, |path| folder(path) == folder(&self.line.file)) } else { None }
+    }
+
+    /// Returns true if the file of the line imports something with the name of a file.
+    fn is_imported(&self, path: &RepoPath) -> bool {
+        self.symbols.imports.contains(&stem(path))
     }
 
     /// Returns true if the name is a parameter or local variable in the line.
@@ -119,6 +132,12 @@ impl Usage<'_> {
         let word = at.rsplit(|c: char| !(c.is_alphanumeric() || c == '_')).next()?;
         (!word.is_empty()).then(|| self.symbols.original(word))
     }
+}
+
+/// Returns the position of the only file that meets a condition. Returns `None` if there is not exactly one.
+fn only(files: &[&RepoPath], is_it: impl Fn(&RepoPath) -> bool) -> Option<usize> {
+    let mut found = (0..files.len()).filter(|at| is_it(files[*at]));
+    found.next().filter(|_| found.next().is_none())
 }
 
 fn folder(path: &RepoPath) -> &[u8] {

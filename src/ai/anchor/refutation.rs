@@ -55,8 +55,8 @@ pub fn check_refutation<'c>(rebuttal: &Rebuttal, code: impl IntoIterator<Item = 
         return Err(Unfounded::TrivialQuote);
     }
     let code: Vec<String> = code.into_iter().map(bare).filter(|l| !is_comment(l)).map(fold).collect();
-    let is_in_code = |readings: &Vec<String>| readings.iter().any(|reading| is_line_of(&code, reading));
-    if quote.readings().iter().all(is_in_code) { Ok(()) } else { Err(Unfounded::UnknownQuote) }
+    let is_in_code = quote.readings().iter().all(|readings| readings.iter().any(|r| is_line_of(&code, r)));
+    if is_in_code { Ok(()) } else { Err(Unfounded::UnknownQuote) }
 }
 
 /// Returns true if a line of the code equals the text, or contains it if the text is long enough.
@@ -70,9 +70,8 @@ fn is_line_of(code: &[String], text: &str) -> bool {
 fn is_trivial(quote: &Quote) -> bool {
     let text = quote.readings().iter().filter_map(|r| r.last()).fold(String::new(), |all, line| all + " " + line);
     let letters = text.chars().filter(|c| c.is_alphanumeric()).count();
-    let says_something = |w: &str| !COMMON.contains(&w.to_lowercase().as_str());
     let is_long_enough = letters >= LETTERS || identifiers(&text).count() >= REASON_WORDS;
-    !(is_long_enough && identifiers(&text).any(says_something))
+    !is_long_enough || identifiers(&text).all(|word| COMMON.contains(&word.to_lowercase().as_str()))
 }
 
 fn is_comment(line: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Validates code that a model suggests as a replacement for lines.
 
-use super::lines::Lines;
+use super::lines::ChunkLines;
 use crate::rules::RuleSet;
 
 /// Lines of a replacement, at most.
@@ -15,7 +15,7 @@ pub(super) struct Target {
 
 /// Returns the replacement without a code fence and a final newline. Returns `None` if it cannot be applied: it changes
 /// nothing, has another indentation, is incomplete, or contains text that is in the prompt but not in the file.
-pub(super) fn applicable(rules: &RuleSet, lines: &Lines<'_>, target: Target, replacement: &str) -> Option<String> {
+pub(super) fn applicable(rules: &RuleSet, lines: &ChunkLines<'_>, target: Target, replacement: &str) -> Option<String> {
     let text = unfenced(replacement);
     let new: Vec<&str> = text.lines().collect();
     let entries: Vec<_> = lines.entries[target.first..=target.last].iter().filter(|e| e.number().is_some()).collect();
@@ -31,8 +31,8 @@ pub(super) fn applicable(rules: &RuleSet, lines: &Lines<'_>, target: Target, rep
     }
     // A placeholder, an escape or a mask exists only in the prompt; in the file it would break the code.
     let is_masked = matches!(rules.mask(text.as_bytes()), std::borrow::Cow::Owned(_));
-    let shows = |mark: &str| text.contains(mark) && !old.iter().any(|l| l.contains(mark));
-    if is_masked || shows("<secret:") || shows("\\u{") && entries.iter().any(|e| e.shown.text.contains("\\u{")) {
+    let is_escaped = adds(text, &old, "\\u{") && entries.iter().any(|e| e.shown.text.contains("\\u{"));
+    if is_masked || is_escaped || adds(text, &old, "<secret:") {
         return None;
     }
     let cut =
@@ -42,6 +42,11 @@ pub(super) fn applicable(rules: &RuleSet, lines: &Lines<'_>, target: Target, rep
     }
     let fits = indent(&old) == indent(&new) && balance(&old) == balance(&new) && !repeats(lines, target, change, &new);
     fits.then(|| new.join("\n"))
+}
+
+/// Returns true if a text contains a mark that the replaced lines do not contain.
+fn adds(text: &str, old: &[&str], mark: &str) -> bool {
+    text.contains(mark) && !old.iter().any(|l| l.contains(mark))
 }
 
 fn trimmed<'a>(lines: &'a [&str]) -> impl Iterator<Item = &'a str> {
@@ -90,22 +95,28 @@ fn is_elision(line: &str) -> bool {
 
 /// Returns true if the text is part of a diff, or has line numbers in front.
 fn is_diff(new: &[&str], old: &[&str]) -> bool {
-    let marked = |l: &str| l.starts_with(['+', '-']) || l.starts_with("@@");
-    let filled = || new.iter().filter(|l| !l.trim().is_empty());
-    filled().all(|l| marked(l)) && !new.is_empty() && !old.iter().any(|l| marked(l))
+    let mut filled = new.iter().filter(|l| !l.trim().is_empty());
+    filled.clone().all(|l| is_marked(l)) && !new.is_empty() && !old.iter().any(|l| is_marked(l))
         || new.iter().any(|l| l.starts_with("@@ "))
-        || filled().all(|l| l.trim_start().split_once([' ', '|']).is_some_and(|(n, _)| n.parse::<u32>().is_ok()))
+        || filled.all(|l| l.trim_start().split_once([' ', '|']).is_some_and(|(n, _)| n.parse::<u32>().is_ok()))
+}
+
+/// Returns true if a line has a diff marker.
+fn is_marked(line: &str) -> bool {
+    line.starts_with(['+', '-']) || line.starts_with("@@")
 }
 
 /// Returns true if the text repeats the line before or after the target, which would duplicate it.
-fn repeats(lines: &Lines<'_>, target: Target, change: &crate::diff::TextChange, new: &[&str]) -> bool {
-    let number = |i: usize| lines.entries[i].number();
-    let line = |n: Option<u32>| {
-        let text = n.and_then(crate::diff::LineNo::new).and_then(|n| change.new.line(n))?;
-        std::str::from_utf8(text).ok().map(str::trim).filter(|t| t.chars().filter(|c| c.is_alphanumeric()).count() > 3)
-    };
-    let before = line(number(target.first).and_then(|n| n.checked_sub(1)));
-    let after = line(number(target.last).map(|n| n.saturating_add(1)));
-    let edge = |text: Option<&&str>, other: Option<&str>| other.is_some() && text.map(|t| t.trim()) == other;
-    edge(new.first(), before) || edge(new.last(), after)
+fn repeats(lines: &ChunkLines<'_>, target: Target, change: &crate::diff::TextChange, new: &[&str]) -> bool {
+    let (first, last) = (&lines.entries[target.first], &lines.entries[target.last]);
+    let before = first.number().and_then(|n| telling_line(change, n.checked_sub(1)?));
+    let after = last.number().and_then(|n| telling_line(change, n.saturating_add(1)));
+    before.is_some() && new.first().map(|l| l.trim()) == before
+        || after.is_some() && new.last().map(|l| l.trim()) == after
+}
+
+/// Returns a line on the new side without surrounding white space. Returns `None` if it is too short to be a repetition.
+fn telling_line(change: &crate::diff::TextChange, number: u32) -> Option<&str> {
+    let text = std::str::from_utf8(change.new.line(crate::diff::LineNo::new(number)?)?).ok()?.trim();
+    (text.chars().filter(|c| c.is_alphanumeric()).count() > 3).then_some(text)
 }

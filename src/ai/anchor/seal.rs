@@ -4,7 +4,7 @@
 //! finding of a rule. A claim that repeats such a finding is omitted only if the rule's severity is at least as high.
 
 use super::same::Words;
-use super::{Candidate, Quoted};
+use super::{ClaimCandidate, Quoted};
 use crate::diff::{ObjectId, RepoPath};
 use crate::finding::{
     self, Category, Confidence, Draft, Evidence, Finding, LineSpan, Location, Origin, Proof, Reproduction, Severity,
@@ -88,7 +88,7 @@ impl Sealed {
 
 /// Merges candidates into findings. `found` holds the findings of rules in the same change, before or after they were
 /// arranged.
-pub fn seal(candidates: Vec<Candidate>, found: &[Finding], rules: &RuleSet) -> Sealed {
+pub fn seal(candidates: Vec<ClaimCandidate>, found: &[Finding], rules: &RuleSet) -> Sealed {
     let mut candidates = candidates;
     // The order of the answers must not affect the findings.
     candidates.sort_by(|a, b| key(a).cmp(&key(b)));
@@ -110,7 +110,7 @@ pub fn seal(candidates: Vec<Candidate>, found: &[Finding], rules: &RuleSet) -> S
 
 /// Sorts candidates, and returns groups of positions of claims that one backend made repeatedly, under several lenses
 /// or in two chunks. The best claim of each group comes first.
-pub fn alike(candidates: &mut [Candidate]) -> Vec<Vec<usize>> {
+pub fn alike(candidates: &mut [ClaimCandidate]) -> Vec<Vec<usize>> {
     candidates.sort_by(|a, b| key(a).cmp(&key(b)));
     let mut all: Vec<Vec<usize>> = Vec::new();
     for cluster in places(candidates.to_vec()).into_values().flat_map(clusters) {
@@ -124,36 +124,40 @@ pub fn alike(candidates: &mut [Candidate]) -> Vec<Vec<usize>> {
 }
 
 /// Groups candidates by the file that they are about, and numbers them.
-fn places(candidates: Vec<Candidate>) -> BTreeMap<(usize, Option<RepoPath>), Vec<Looked>> {
-    let mut places: BTreeMap<_, Vec<Looked>> = BTreeMap::new();
+fn places(candidates: Vec<ClaimCandidate>) -> BTreeMap<(usize, Option<RepoPath>), Vec<WordedCandidate>> {
+    let mut places: BTreeMap<_, Vec<WordedCandidate>> = BTreeMap::new();
     for (order, candidate) in candidates.into_iter().enumerate() {
         let file = candidate.draft.location.as_ref().map(|l| l.file.clone());
-        places.entry((candidate.group, file)).or_default().push(Looked::new(candidate, order));
+        places.entry((candidate.group, file)).or_default().push(WordedCandidate::new(candidate, order));
     }
     places
 }
 
-fn key(c: &Candidate) -> impl Ord + '_ {
+fn key(c: &ClaimCandidate) -> impl Ord + '_ {
     let d = &c.draft;
     (c.group, d.location.as_ref(), Reverse(d.severity), &d.rule_id, &d.title, &d.message, &c.backend)
 }
 
 /// A candidate with its words.
 #[derive(Debug)]
-struct Looked {
-    candidate: Candidate,
+struct WordedCandidate {
+    candidate: ClaimCandidate,
     words: Words,
     order: usize,
 }
 
-impl Looked {
-    fn new(candidate: Candidate, order: usize) -> Self {
+impl WordedCandidate {
+    fn new(candidate: ClaimCandidate, order: usize) -> Self {
         let words = Words::of(&[&candidate.draft.title, &candidate.draft.message]);
         Self { candidate, words, order }
     }
 
     fn lines(&self) -> Option<LineSpan> {
         self.candidate.draft.location.as_ref().and_then(|l| l.lines)
+    }
+
+    fn is_refuted(&self) -> bool {
+        self.candidate.disputed.is_some()
     }
 
     /// Returns the sort key of the candidate. The best comes first.
@@ -164,12 +168,14 @@ impl Looked {
 }
 
 /// Groups candidates that report the same problem on the same lines.
-fn clusters(mut looked: Vec<Looked>) -> Vec<Vec<Looked>> {
+fn clusters(mut looked: Vec<WordedCandidate>) -> Vec<Vec<WordedCandidate>> {
     looked.sort_by_key(|l| (l.lines().map(|s| (s.first, s.last)), l.order));
-    let mut clusters: Vec<Vec<Looked>> = Vec::new();
+    let mut clusters: Vec<Vec<WordedCandidate>> = Vec::new();
     for new in looked {
-        let score = |cluster: &Vec<Looked>| cluster.iter().filter_map(|old| same_problem(old, &new)).reduce(f64::max);
-        let best = clusters.iter().enumerate().filter_map(|(i, c)| Some((score(c)?, i)));
+        let best = clusters.iter().enumerate().filter_map(|(i, cluster)| {
+            let likeness = cluster.iter().filter_map(|old| same_problem(old, &new)).reduce(f64::max)?;
+            Some((likeness, i))
+        });
         match best.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))) {
             Some((_, i)) => clusters[i].push(new),
             None => clusters.push(vec![new]),
@@ -178,9 +184,8 @@ fn clusters(mut looked: Vec<Looked>) -> Vec<Vec<Looked>> {
     // Separate clusters can still be one problem that two backends describe in different words.
     let mut i = 0;
     while i < clusters.len() {
-        let score = |j: usize| same_line_and_kind(&clusters[i], &clusters[j]).map(|s| (s, j));
-        let best = (i + 1..clusters.len()).filter_map(score).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-        match best {
+        let alike = (i + 1..clusters.len()).filter_map(|j| Some((same_line_and_kind(&clusters[i], &clusters[j])?, j)));
+        match alike.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1))) {
             Some((_, j)) => {
                 let other = clusters.remove(j);
                 clusters[i].extend(other);
@@ -189,13 +194,13 @@ fn clusters(mut looked: Vec<Looked>) -> Vec<Vec<Looked>> {
         }
     }
     for cluster in &mut clusters {
-        cluster.sort_by_key(Looked::rank);
+        cluster.sort_by_key(WordedCandidate::rank);
     }
     clusters
 }
 
 /// Returns the similarity of two candidates of one file, if they report the same problem on the same lines.
-fn same_problem(a: &Looked, b: &Looked) -> Option<f64> {
+fn same_problem(a: &WordedCandidate, b: &WordedCandidate) -> Option<f64> {
     let (one, other) = (&a.candidate, &b.candidate);
     let likeness = a.words.likeness(&b.words);
     let by_one = one.backend == other.backend;
@@ -211,22 +216,25 @@ fn same_problem(a: &Looked, b: &Looked) -> Option<f64> {
 
 /// Returns the similarity of two clusters of different backends, if both report the same category on the same line with
 /// a matching quote.
-fn same_line_and_kind(a: &[Looked], b: &[Looked]) -> Option<f64> {
-    let backends = |of: &[Looked]| of.iter().map(|l| l.candidate.backend.clone()).collect::<Vec<_>>();
-    let theirs = backends(b);
-    if backends(a).iter().any(|n| theirs.contains(n)) {
+fn same_line_and_kind(a: &[WordedCandidate], b: &[WordedCandidate]) -> Option<f64> {
+    let pairs = a.iter().flat_map(|x| b.iter().map(move |y| (x, y)));
+    if pairs.clone().any(|(x, y)| x.candidate.backend == y.candidate.backend) {
         return None;
     }
-    let fits = |x: &Looked, y: &Looked| {
-        let (c, d) = (&x.candidate, &y.candidate);
-        let kinds = c.draft.category == d.draft.category;
-        let weaknesses = c.draft.cwe.is_none() || d.draft.cwe.is_none();
-        let sure = c.quoted >= Quoted::AsNumbered && d.quoted >= Quoted::AsNumbered;
-        let first = |l: &Looked| l.lines().map(|s| s.first);
-        first(x).is_some() && first(x) == first(y) && kinds && weaknesses && sure
-    };
-    let pairs = a.iter().flat_map(|x| b.iter().map(move |y| (x, y)));
-    pairs.filter(|(x, y)| fits(x, y)).map(|(x, y)| x.words.likeness(&y.words)).reduce(f64::max)
+    let fitting = pairs.filter(|(x, y)| is_same_line_and_kind(x, y));
+    fitting.map(|(x, y)| x.words.likeness(&y.words)).reduce(f64::max)
+}
+
+/// Returns true if both candidates report the same category on the same line with a matching quote. At most one of them
+/// names a weakness.
+fn is_same_line_and_kind(x: &WordedCandidate, y: &WordedCandidate) -> bool {
+    let (Some(own), Some(other)) = (x.lines(), y.lines()) else { return false };
+    let (c, d) = (&x.candidate, &y.candidate);
+    own.first == other.first
+        && c.draft.category == d.draft.category
+        && (c.draft.cwe.is_none() || d.draft.cwe.is_none())
+        && c.quoted >= Quoted::AsNumbered
+        && d.quoted >= Quoted::AsNumbered
 }
 
 fn overlap(a: LineSpan, b: LineSpan) -> bool {
@@ -234,7 +242,7 @@ fn overlap(a: LineSpan, b: LineSpan) -> bool {
 }
 
 /// Adds the finding of a cluster, unless it repeats a finding of a rule.
-fn finish(cluster: Vec<Looked>, by_rules: &[&(usize, &Finding, Words)], rules: &RuleSet, sealed: &mut Sealed) {
+fn finish(cluster: Vec<WordedCandidate>, by_rules: &[&(usize, &Finding, Words)], rules: &RuleSet, sealed: &mut Sealed) {
     let Some(merged) = Merged::of(cluster) else { return };
     let mut evidence = merged.evidence.clone();
     let mut has_rule = false;
@@ -253,9 +261,9 @@ fn finish(cluster: Vec<Looked>, by_rules: &[&(usize, &Finding, Words)], rules: &
         if merged.repeats(finding, words, rules) && (set_by_person || finding.severity() >= merged.severity(true)) {
             let mut backends = vec![merged.backend.clone()];
             backends.extend(merged.others.iter().cloned());
-            let title = merged.draft.title.clone();
-            let echo = |backend| Echo { rule: *rule, backend, title: title.clone() };
-            sealed.echoes.extend(backends.into_iter().map(echo));
+            let title = &merged.draft.title;
+            let echoes = backends.into_iter().map(|backend| Echo { rule: *rule, backend, title: title.clone() });
+            sealed.echoes.extend(echoes);
             return;
         }
         if finding.counts() && finding.category() == merged.draft.category {
@@ -272,17 +280,12 @@ fn finish(cluster: Vec<Looked>, by_rules: &[&(usize, &Finding, Words)], rules: &
     }
     let confidence = merged.confidence(has_rule);
     let severity = merged.severity(confidence >= Confidence::Medium);
-    let location = merged.draft.location.clone();
-    let note = |text: String| Noted {
-        location: location.clone(),
-        backend: merged.backend.clone(),
-        text: format!("{}: {text}", merged.draft.title),
-    };
-    sealed.notes.extend(merged.notes.iter().cloned().map(note));
+    sealed.notes.extend(merged.notes.iter().map(|text| merged.note(text)));
     if severity > merged.draft.severity
         && let Some(cwe) = merged.draft.cwe
     {
-        sealed.notes.push(note(format!("CWE-{cwe} is always critical; the reply said {}", merged.draft.severity)));
+        let note = format!("CWE-{cwe} is always critical; the reply said {}", merged.draft.severity);
+        sealed.notes.push(merged.note(&note));
     }
     let draft = Draft { severity, ..merged.draft };
     let mut finding = Finding::new(Proof::claim(&merged.backend, deduped, confidence), draft);
@@ -314,39 +317,39 @@ struct Merged {
 
 impl Merged {
     /// Merges the candidates of a cluster. The text comes from the first, which is the best.
-    fn of(cluster: Vec<Looked>) -> Option<Self> {
+    fn of(cluster: Vec<WordedCandidate>) -> Option<Self> {
         // A refuted candidate supports nothing, unless all of them were refuted.
-        let stands = |l: &Looked| l.candidate.disputed.is_none();
-        let any_stands = cluster.iter().any(stands);
-        let counts = |l: &Looked| stands(l) || !any_stands;
-        let quoted = cluster.iter().filter(|l| counts(l)).map(|l| l.candidate.quoted).max()?;
+        let all_refuted = cluster.iter().all(WordedCandidate::is_refuted);
+        let counting: Vec<&ClaimCandidate> =
+            cluster.iter().filter(|l| all_refuted || !l.is_refuted()).map(|l| &l.candidate).collect();
+        let quoted = counting.iter().map(|c| c.quoted).max()?;
         // A claim without a matching quote must not raise the severity of a claim with one.
-        let ties =
-            |l: &Looked| counts(l) && (l.candidate.quoted >= Quoted::AsNumbered) == (quoted >= Quoted::AsNumbered);
-        let severity = cluster.iter().filter(|l| ties(l)).map(|l| l.candidate.draft.severity).max()?;
+        let has_quote = quoted >= Quoted::AsNumbered;
+        let tied = counting.iter().filter(|c| (c.quoted >= Quoted::AsNumbered) == has_quote);
+        let severity = tied.map(|c| c.draft.severity).max()?;
         let mut evidence = Vec::new();
-        if quoted >= Quoted::AsNumbered {
+        if has_quote {
             evidence.push(Evidence::Quote);
         }
-        evidence.extend(cluster.iter().filter(|l| counts(l)).flat_map(|l| l.candidate.evidence.iter().cloned()));
-        let reproduction = cluster.iter().filter(|l| counts(l)).find_map(|l| l.candidate.reproduction.clone());
+        evidence.extend(counting.iter().flat_map(|c| c.evidence.iter().cloned()));
+        let reproduction = counting.iter().find_map(|c| c.reproduction.clone());
         if reproduction.is_some() {
             evidence.push(Evidence::Reproduced);
         }
         let mut looked = cluster.into_iter();
-        let Looked { candidate: best, words, .. } = looked.next()?;
-        let Candidate { draft, group, commit, backend, disputed, notes, .. } = best;
+        let WordedCandidate { candidate: best, words, .. } = looked.next()?;
+        let ClaimCandidate { draft, group, commit, backend, disputed, notes, .. } = best;
         let others = Vec::new();
         let mut merged =
             Self { draft, group, commit, backend, others, quoted, evidence, disputed, reproduction, notes, words };
         for other in looked {
-            merged.add(&other, counts(&other));
+            merged.add(&other, all_refuted || !other.is_refuted());
         }
         merged.draft.severity = severity;
         Some(merged)
     }
 
-    fn add(&mut self, other: &Looked, counts: bool) {
+    fn add(&mut self, other: &WordedCandidate, counts: bool) {
         let theirs = &other.candidate;
         let is_another = theirs.backend != self.backend;
         if is_another && counts && !self.others.contains(&theirs.backend) {
@@ -382,6 +385,15 @@ impl Merged {
         self.draft.location.as_ref().and_then(|l| l.lines)
     }
 
+    /// Returns a note about the claim, with its title in front.
+    fn note(&self, text: &str) -> Noted {
+        Noted {
+            location: self.draft.location.clone(),
+            backend: self.backend.clone(),
+            text: format!("{}: {text}", self.draft.title),
+        }
+    }
+
     /// Returns the confidence, which depends only on the evidence.
     fn confidence(&self, has_rule: bool) -> Confidence {
         let agreed = !self.others.is_empty();
@@ -411,11 +423,10 @@ impl Merged {
     /// Returns true if a finding of a rule on the same lines reports the same problem.
     fn repeats(&self, finding: &Finding, words: &Words, rules: &RuleSet) -> bool {
         let weakness = self.draft.cwe.is_some() && self.draft.cwe == finding.cwe();
-        let secret = || rules.describe(finding.rule_id()).is_some_and(|r| r.secret);
         let likeness = self.words.likeness(words);
         let conflict = self.draft.cwe.is_some() && finding.cwe().is_some() && !weakness;
         weakness
-            || self.is_about_a_secret() && secret()
+            || self.is_about_a_secret() && rules.describe(finding.rule_id()).is_some_and(|r| r.secret)
             || !conflict && finding.category() == self.draft.category && likeness >= ALIKE
     }
 

@@ -1,10 +1,10 @@
 //! Finds the quotes that a model gives as evidence, in the change or in a document.
 
 use super::cite;
-use super::lines::Lines;
-use super::path::Names;
-use super::quote::{Fit, Occurrence, Quote};
-use crate::ai::Spot;
+use super::lines::ChunkLines;
+use super::path::ChangedPaths;
+use super::quote::{Quote, QuoteFit};
+use crate::ai::EvidenceSpot;
 use crate::ai::material::Group;
 use crate::ai::plan::Chunk;
 use crate::diff::LineKind;
@@ -15,23 +15,19 @@ const KEPT: usize = 10;
 /// Finds a quote in the text sent to the model. It must be equal except for white space, typographic characters and a
 /// diff marker, be long enough to identify a line, and contain an added or removed line. If `file` is given, the quote
 /// must be in that file.
-pub fn spot(quote: &str, file: Option<&str>, group: &Group, chunk: &Chunk) -> Option<Spot> {
+pub fn spot(quote: &str, file: Option<&str>, group: &Group, chunk: &Chunk) -> Option<EvidenceSpot> {
     let quote = Quote::new(quote).filter(Quote::is_telling)?;
-    let lines = Lines::new(group, chunk, None);
-    let found = quote.find_equal(&lines, None).filter(|f| f.fit == Fit::Equal)?;
+    let lines = ChunkLines::new(group, chunk, None);
+    let found = quote.find_equal(&lines, None).filter(|f| f.fit == QuoteFit::Equal)?;
     let named = match file.map(str::trim).filter(|f| !f.is_empty()) {
-        Some(name) => Some(Names::new(&group.files).find(name)?),
+        Some(name) => Some(ChangedPaths::new(&group.files).find(name)?),
         None => None,
     };
-    let is_changed = |o: &&Occurrence| {
-        let mut entries = lines.entries[o.first..=o.last].iter();
-        entries.any(|e| e.shown.kind != LineKind::Context)
-    };
-    let is_there = |o: &&Occurrence| named.is_none_or(|f| lines.entries[o.first].file == f);
-    let place = found.all.iter().filter(is_there).find(is_changed)?;
-    let entries = &lines.entries[place.first..=place.last];
+    let in_file = found.all.iter().filter(|o| named.is_none_or(|f| lines.entries[o.first].file == f));
+    let mut all = in_file.map(|o| &lines.entries[o.first..=o.last]);
+    let entries = all.find(|entries| entries.iter().any(|e| e.shown.kind != LineKind::Context))?;
     let text: Vec<&str> = entries.iter().take(KEPT).map(|e| e.text).collect();
-    Some(Spot {
+    Some(EvidenceSpot {
         file: lines.file(entries.first()?.file).path().clone(),
         line: entries.iter().find_map(|e| e.shown.new),
         quote: text.join("\n"),

@@ -7,30 +7,30 @@ mod other_file;
 use super::*;
 use crate::ai::claim::{self, Claim};
 use crate::ai::material::Shown;
-use crate::ai::plan::{HunkPart, Piece};
+use crate::ai::plan::{FilePiece, HunkPart};
 use crate::ai::related::{Excerpt, Related, Why};
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, Side};
 use crate::finding::{Category, Severity};
 use crate::policy::{Policy, RulesPolicy};
 
 /// A change, with all input that claims are checked against.
-pub(super) struct Case {
+pub(super) struct ClaimCase {
     pub(super) group: Group,
     chunk: Chunk,
     conventions: Vec<Document>,
     read: Vec<Read>,
     pub(super) rules: RuleSet,
-    tree: Option<Texts>,
+    tree: Option<TreeTexts>,
 }
 
 /// A tree under review: its files, in byte order.
 #[derive(Debug, Default)]
-struct Texts {
+struct TreeTexts {
     paths: Vec<RepoPath>,
     texts: Vec<Rc<str>>,
 }
 
-impl Files for Texts {
+impl TreeFiles for TreeTexts {
     fn text(&self, path: &RepoPath) -> Option<Rc<str>> {
         self.paths.iter().position(|p| p == path).map(|i| self.texts[i].clone())
     }
@@ -40,7 +40,7 @@ impl Files for Texts {
     }
 }
 
-impl Case {
+impl ClaimCase {
     /// Builds a change from files: path, old content and new content (empty if the side does not exist).
     pub(super) fn new(files: &[(&str, &str, &str)]) -> Self {
         let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
@@ -56,8 +56,7 @@ impl Case {
     }
 
     pub(super) fn read(mut self, path: &str, first: u32, last: u32) -> Self {
-        let line = |n| LineNo::new(n).unwrap();
-        self.read.push(Read { path: RepoPath::from(path), first: line(first), last: line(last) });
+        self.read.push(Read { path: RepoPath::from(path), first: line_no(first), last: line_no(last) });
         self
     }
 
@@ -79,7 +78,7 @@ impl Case {
             read: &self.read,
             backend: "one",
             rules: &self.rules,
-            tree: self.tree.as_ref().map(|t| t as &dyn Files),
+            tree: self.tree.as_ref().map(|t| t as &dyn TreeFiles),
         }
     }
 
@@ -92,7 +91,7 @@ impl Case {
     }
 
     #[track_caller]
-    pub(super) fn candidate(&self, claim: Claim) -> Candidate {
+    pub(super) fn candidate(&self, claim: Claim) -> ClaimCandidate {
         match self.anchor(claim) {
             Anchored::Candidate(c) => *c,
             other => panic!("{other:?}"),
@@ -101,11 +100,6 @@ impl Case {
 }
 
 fn shown(old_path: &str, path: &str, old: &str, new: &str, rules: &RuleSet) -> Shown {
-    let side = |path: &str, text: &str| {
-        let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
-        (!text.is_empty()).then_some(side)
-    };
-    let content = |text: &str| (!text.is_empty()).then(|| text.as_bytes().to_vec());
     let kind = match (old, new) {
         ("", _) => ChangeKind::Added,
         (_, "") => ChangeKind::Deleted,
@@ -119,12 +113,26 @@ fn shown(old_path: &str, path: &str, old: &str, new: &str, rules: &RuleSet) -> S
 }
 
 fn whole(files: &[Shown]) -> Chunk {
-    let piece = |(file, of): (usize, &Shown)| Piece {
+    let pieces = files.iter().enumerate().map(|(file, of)| FilePiece {
         file,
         hunks: of.hunks.iter().enumerate().map(|(hunk, h)| HunkPart { hunk, lines: 0..h.lines.len() }).collect(),
         split: false,
-    };
-    Chunk { group: 0, pieces: files.iter().enumerate().map(piece).collect(), room: 0 }
+    });
+    Chunk { group: 0, pieces: pieces.collect(), room: 0 }
+}
+
+/// Returns a side of a change. A side without text does not exist.
+fn side(path: &str, text: &str) -> Option<Side> {
+    (!text.is_empty()).then(|| Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None })
+}
+
+/// Returns the content of a side. A side without text does not exist.
+fn content(text: &str) -> Option<Vec<u8>> {
+    (!text.is_empty()).then(|| text.as_bytes().to_vec())
+}
+
+fn line_no(n: u32) -> LineNo {
+    LineNo::new(n).unwrap()
 }
 
 /// Builds a claim about a line.
@@ -171,19 +179,21 @@ fn place(anchored: &Anchored) -> String {
 
 /// Returns a file of 60 numbered lines before and after edits.
 fn sixty(edit: impl Fn(usize) -> Option<String>) -> (String, String) {
-    let line = |i: usize| format!("    let value_{i} = compute_{i}(input);\n");
+    fn line(i: usize) -> String {
+        format!("    let value_{i} = compute_{i}(input);\n")
+    }
     let old = (1..=60).map(line).collect();
     (old, (1..=60).map(|i| edit(i).unwrap_or_else(|| line(i))).collect())
 }
 
-fn case() -> Case {
+fn case() -> ClaimCase {
     let (old, new) = sixty(|i| match i {
         20 => Some("    let total = sum(&values[1..]);\n    free(buffer);\n".to_owned()),
         30 => Some("    free(buffer);\n".to_owned()),
         40 => Some(String::new()),
         _ => None,
     });
-    Case::new(&[
+    ClaimCase::new(&[
         ("src/a.rs", &old, &new),
         ("src/b.rs", "use std::fmt;\nfn b() {}\n", "use std::fmt;\nfn b() { open(path, MODE) }\nfn c() {}\n"),
         ("gone.rs", "fn gone() {\n    never();\n}\n", ""),
@@ -317,18 +327,23 @@ fn a_claim_without_a_line_is_about_the_file_and_one_without_a_file_about_the_cha
 #[test]
 fn what_is_tied_to_nothing_is_dropped_and_says_why() {
     let case = case();
-    let dropped = |claim: Claim| match case.anchor(claim) {
-        Anchored::Dropped { claim, why } => (claim, why),
-        other => panic!("{other:?}"),
-    };
-    let (said, why) = dropped(claim("src/a.rs", 4_000, "os.system(user_input)"));
+    let (said, why) = dropped(&case, claim("src/a.rs", 4_000, "os.system(user_input)"));
     assert_eq!((said.as_str(), why), ("src/a.rs: It is wrong", "its quote is not in the text sent to the model"));
     assert_eq!(
-        dropped(Claim { title: " ".into(), message: String::new(), ..claim("src/a.rs", 20, "") }).1,
+        dropped(&case, Claim { title: " ".into(), message: String::new(), ..claim("src/a.rs", 20, "") }).1,
         "it says nothing"
     );
     // A bracket in another file does not determine a position.
-    assert_eq!(dropped(claim("src/b.rs", 900, "}")).1, "its quote is not in the text sent to the model");
+    assert_eq!(dropped(&case, claim("src/b.rs", 900, "}")).1, "its quote is not in the text sent to the model");
+}
+
+/// Returns the text of a claim that is dropped, and the reason.
+#[track_caller]
+fn dropped(case: &ClaimCase, claim: Claim) -> (String, &'static str) {
+    match case.anchor(claim) {
+        Anchored::Dropped { claim, why } => (claim, why),
+        other => panic!("{other:?}"),
+    }
 }
 
 #[test]
@@ -348,24 +363,27 @@ fn a_quote_in_other_words_is_kept_at_a_line_of_the_change_with_low_confidence() 
 #[test]
 fn columns_are_those_of_the_quote_in_the_file() {
     let case = case();
-    let columns =
-        |quote: &str| case.candidate(claim("src/a.rs", 20, quote)).draft.location.unwrap().lines.unwrap().columns;
-    assert_eq!(columns("20+    let total = sum(&values[1..]);"), Some((4, 34)));
-    assert_eq!(columns("sum(&values[1..])"), Some((16, 33)));
-    assert_eq!(columns("let total = sum( &values[1..] );"), None);
-    assert_eq!(columns(""), None);
-    assert_eq!(columns("let total = sum(&values[1..]);\nfree(buffer);"), None);
+    for (quote, expected) in [
+        ("20+    let total = sum(&values[1..]);", Some((4, 34))),
+        ("sum(&values[1..])", Some((16, 33))),
+        ("let total = sum( &values[1..] );", None),
+        ("", None),
+        ("let total = sum(&values[1..]);\nfree(buffer);", None),
+    ] {
+        assert_eq!(columns(&case, claim("src/a.rs", 20, quote)), expected, "{quote}");
+    }
+}
+
+fn columns(case: &ClaimCase, claim: Claim) -> Option<(u32, u32)> {
+    case.candidate(claim).draft.location.unwrap().lines.unwrap().columns
 }
 
 #[test]
 fn a_quote_may_start_with_a_character_of_several_bytes() {
-    let case = Case::new(&[("a.md", "", "é = „x“ und é\nö\n„Zitat“\n")]);
-    let columns = |line: i64, quote: &str| {
-        case.candidate(claim("a.md", line, quote)).draft.location.unwrap().lines.unwrap().columns
-    };
-    assert_eq!(columns(1, "é = „x“ und é"), Some((0, 19)));
-    assert_eq!(columns(2, "ö"), Some((0, 2)));
-    assert_eq!(columns(3, "„Zitat“"), Some((0, 11)));
+    let case = ClaimCase::new(&[("a.md", "", "é = „x“ und é\nö\n„Zitat“\n")]);
+    assert_eq!(columns(&case, claim("a.md", 1, "é = „x“ und é")), Some((0, 19)));
+    assert_eq!(columns(&case, claim("a.md", 2, "ö")), Some((0, 2)));
+    assert_eq!(columns(&case, claim("a.md", 3, "„Zitat“")), Some((0, 11)));
 }
 
 #[test]
@@ -394,39 +412,44 @@ fn out_06_an_unknown_severity_is_major_and_said() {
 #[test]
 fn the_same_problem_in_other_words_has_the_same_fingerprint() {
     let case = case();
-    let seal_one = |claim: Claim| {
-        let sealed = seal(vec![case.candidate(claim)], &[], &case.rules);
-        sealed.findings[0].fingerprint().clone()
-    };
-    let first = seal_one(claim("src/a.rs", 20, "let total = sum(&values[1..]);"));
+    let first = fingerprint(&case, claim("src/a.rs", 20, "let total = sum(&values[1..]);"));
     for (line, quote) in [(24, "+ let total = sum(&values[1..]);"), (20, "sum(&values[1..])"), (20, "")] {
         let other =
             Claim { title: "Skips one".into(), message: "Off by one.".into(), ..claim("src/a.rs", line, quote) };
-        assert_eq!(seal_one(other), first, "{quote}");
+        assert_eq!(fingerprint(&case, other), first, "{quote}");
     }
-    let on_another_line = seal_one(claim("src/a.rs", 21, "free(buffer);"));
+    let on_another_line = fingerprint(&case, claim("src/a.rs", 21, "free(buffer);"));
     assert_ne!(on_another_line, first);
+}
+
+/// Returns the fingerprint of the finding of a claim.
+fn fingerprint(case: &ClaimCase, claim: Claim) -> crate::finding::Fingerprint {
+    let sealed = seal(vec![case.candidate(claim)], &[], &case.rules);
+    sealed.findings[0].fingerprint().clone()
 }
 
 #[test]
 fn a_replacement_is_kept_where_it_can_be_applied() {
     let case = case();
-    let with = |line: i64, end: Option<i64>, quote: &str, replacement: &str| {
-        let claim =
-            Claim { end_line: end, replacement: Some(replacement.to_owned()), ..claim("src/a.rs", line, quote) };
-        let c = case.candidate(claim);
-        let text = c.draft.suggestion.unwrap_or_default();
-        assert!(c.draft.replacement.is_some() || text.ends_with(replacement.trim()), "nothing is lost: {text}");
-        c.draft.replacement
-    };
     let total = "    let total = sum(&values[1..]);";
     let fixed = "    let total = sum(&values[..]);";
-    assert_eq!(with(20, None, total, fixed).as_deref(), Some(fixed));
-    assert_eq!(with(20, Some(20), total, &format!("```rust\n{fixed}\n```")).as_deref(), Some(fixed));
-    assert_eq!(with(24, None, total, &format!("{fixed}\n")).as_deref(), Some(fixed), "the quote knows the line");
-    assert_eq!(with(20, None, "sum(&values[1..])", fixed).as_deref(), Some(fixed), "a part of the line knows it");
+    assert_eq!(replacement_of(&case, (20, None), total, fixed).as_deref(), Some(fixed));
+    assert_eq!(replacement_of(&case, (20, Some(20)), total, &format!("```rust\n{fixed}\n```")).as_deref(), Some(fixed));
+    assert_eq!(
+        replacement_of(&case, (24, None), total, &format!("{fixed}\n")).as_deref(),
+        Some(fixed),
+        "the quote knows the line"
+    );
+    assert_eq!(
+        replacement_of(&case, (20, None), "sum(&values[1..])", fixed).as_deref(),
+        Some(fixed),
+        "a part of the line knows it"
+    );
     let two = "    let total = sum(&values[..]);\n    drop(buffer);";
-    assert_eq!(with(20, Some(21), "let total = sum(&values[1..]);\nfree(buffer);", two).as_deref(), Some(two));
+    assert_eq!(
+        replacement_of(&case, (20, Some(21)), "let total = sum(&values[1..]);\nfree(buffer);", two).as_deref(),
+        Some(two)
+    );
     for (line, end, quote, replacement) in [
         (20, None, total, "    let total = sum(&values[1..]);"),
         (20, None, total, "let total = sum(&values[..]);"),
@@ -442,25 +465,39 @@ fn a_replacement_is_kept_where_it_can_be_applied() {
         (20, None, "", fixed),
         (20, None, "let sum = total(&values[1..]);", fixed),
     ] {
-        assert_eq!(with(line, end, quote, replacement), None, "{replacement}");
+        assert_eq!(replacement_of(&case, (line, end), quote, replacement), None, "{replacement}");
     }
+}
+
+/// Returns the replacement of a claim about lines. A replacement that cannot be applied is in the suggestion.
+#[track_caller]
+fn replacement_of(
+    case: &ClaimCase,
+    (line, end_line): (i64, Option<i64>),
+    quote: &str,
+    replacement: &str,
+) -> Option<String> {
+    let claim = Claim { end_line, replacement: Some(replacement.to_owned()), ..claim("src/a.rs", line, quote) };
+    let c = case.candidate(claim);
+    let text = c.draft.suggestion.unwrap_or_default();
+    assert!(c.draft.replacement.is_some() || text.ends_with(replacement.trim()), "nothing is lost: {text}");
+    c.draft.replacement
 }
 
 #[test]
 fn a_convention_counts_as_far_as_its_citation_exists() {
     let case = case().convention("CLAUDE.md", "# Memory\n\nNever call `free` twice.\n\n# Style\n\nFour spaces.\n");
-    let with = |convention: &str| {
-        let c = case.candidate(Claim {
-            convention: Some(convention.to_owned()),
-            ..claim("src/a.rs", 20, "let total = sum(&values[1..]);")
-        });
-        (c.draft.severity, c.draft.convention, c.notes.len())
-    };
     let label = Some("CLAUDE.md#Memory".to_owned());
-    assert_eq!(with("CLAUDE.md#Memory: \"Never call `free` twice.\""), (Severity::Major, label.clone(), 0));
-    assert_eq!(with("CLAUDE.md#Memory"), (Severity::Minor, label, 1));
-    assert_eq!(with("CLAUDE.md#Threads: \"Never spawn one\""), (Severity::Minor, None, 1));
-    assert_eq!(with("null"), (Severity::Major, None, 0));
+    for (convention, expected) in [
+        ("CLAUDE.md#Memory: \"Never call `free` twice.\"", (Severity::Major, label.clone(), 0)),
+        ("CLAUDE.md#Memory", (Severity::Minor, label, 1)),
+        ("CLAUDE.md#Threads: \"Never spawn one\"", (Severity::Minor, None, 1)),
+        ("null", (Severity::Major, None, 0)),
+    ] {
+        let total = claim("src/a.rs", 20, "let total = sum(&values[1..]);");
+        let c = case.candidate(Claim { convention: Some(convention.to_owned()), ..total });
+        assert_eq!((c.draft.severity, c.draft.convention, c.notes.len()), expected, "{convention}");
+    }
     let mut case = self::case();
     case.group.files[0].guidelines.push("Every sum must cover the whole slice.".to_owned());
     let total = claim("src/a.rs", 20, "let total = sum(&values[1..]);");
@@ -472,12 +509,7 @@ fn a_convention_counts_as_far_as_its_citation_exists() {
 #[test]
 fn violations_and_requirements_need_a_place_in_a_document() {
     let case = case().convention("docs/design.md", "# Pools\nPools have a display_name.\n");
-    let missing = |reference: Option<&str>| claim::Missing {
-        requirement: "Pools have a display_name. The change adds pools without.".to_owned(),
-        reference: reference.map(str::to_owned),
-        severity: "major".to_owned(),
-    };
-    let violation = claim::Violation {
+    let violation = claim::ViolationClaim {
         issue: "Pools know exercises".to_owned(),
         description: "A pool has an exercise id.".to_owned(),
         impact: "critical".to_owned(),
@@ -485,12 +517,14 @@ fn violations_and_requirements_need_a_place_in_a_document() {
         recommendation: Some("Remove it.".to_owned()),
     };
     let reply = Reply {
-        design_compliance: Some(claim::Compliance { follows_architecture: true, violations: vec![violation] }),
-        missing_requirements: vec![
-            missing(Some("docs/design.md#Pools")),
-            missing(Some("design.md#Cases")),
-            missing(None),
-        ],
+        design_compliance: Some(claim::ComplianceClaim { follows_architecture: true, violations: vec![violation] }),
+        missing_requirements: [Some("docs/design.md#Pools"), Some("design.md#Cases"), None]
+            .map(|reference| claim::RequirementClaim {
+                requirement: "Pools have a display_name. The change adds pools without.".to_owned(),
+                reference: reference.map(str::to_owned),
+                severity: "major".to_owned(),
+            })
+            .to_vec(),
         ..Reply::default()
     };
     let all = claims(&reply, &case.context());
@@ -512,7 +546,7 @@ fn violations_and_requirements_need_a_place_in_a_document() {
 }
 
 /// Returns a case with a changed definition, and an unchanged file at this path that calls it and was read.
-fn case_with(path: &str) -> Case {
+fn case_with(path: &str) -> ClaimCase {
     let mut case = case().unchanged(path, CALLERS).read(path, 1, 6);
     case.group.related.changed = vec![vec!["compute_20".to_owned()]];
     case
@@ -551,13 +585,12 @@ fn sec_08_secrets_in_what_a_claim_says_are_masked() {
 fn the_call_that_read_the_lines_is_evidence() {
     let case = case().read("src/a.rs", 1, 50).read("src/a.rs", 15, 25).read("src/b.rs", 1, 9).read("src/a.rs", 30, 50);
     let c = case.candidate(claim("src/a.rs", 20, "let total = sum(&values[1..]);"));
-    let line = |n| LineNo::new(n).unwrap();
-    let read = Evidence::Read { path: RepoPath::from("src/a.rs"), first: line(15), last: line(25) };
+    let read = Evidence::Read { path: RepoPath::from("src/a.rs"), first: line_no(15), last: line_no(25) };
     assert_eq!(c.evidence, [read]);
 }
 
 /// Formats the secondary locations of a candidate.
-fn also(c: &Candidate) -> Vec<String> {
+fn also(c: &ClaimCandidate) -> Vec<String> {
     c.draft.also.iter().map(|a| format!("{}:{} {}", a.file.to_wire(), a.line, a.quote)).collect()
 }
 
@@ -570,8 +603,6 @@ const CALLERS: &str = "use a::sum;\n\nfn report(v: &[u32]) -> u32 {\n    let n =
 #[test]
 fn other_places_of_a_claim_are_kept_where_their_quote_is_in_the_file() {
     let case = case().unchanged("lib/callers.rs", CALLERS).unchanged("src/a.rs", "fn unrelated() {}\n");
-    let total = claim("src/a.rs", 20, "let total = sum(&values[1..]);");
-    let with = |also: Vec<claim::Elsewhere>| case.candidate(Claim { also, ..total.clone() });
     for (said, expected) in [
         (elsewhere("lib/callers.rs", 4, "    let n = compute_20(v);"), "lib/callers.rs:4 let n = compute_20(v);"),
         // Another spelling of the path, a wrong number, a part of the line, other white space.
@@ -581,7 +612,7 @@ fn other_places_of_a_claim_are_kept_where_their_quote_is_in_the_file() {
         // The number distinguishes equal lines.
         (elsewhere("lib/callers.rs", 9, "n + 1;"), "lib/callers.rs:9 n + 1;"),
     ] {
-        assert_eq!(also(&with(vec![said.clone()])), [expected], "{said:?}");
+        assert_eq!(also(&candidate_with(&case, vec![said.clone()])), [expected], "{said:?}");
     }
     for said in [
         elsewhere("lib/callers.rs", 4, "let n = compute_21(v);"),
@@ -591,32 +622,37 @@ fn other_places_of_a_claim_are_kept_where_their_quote_is_in_the_file() {
         elsewhere("lib/callers.rs", 4, "v"),
         claim::Elsewhere::default(),
     ] {
-        assert_eq!(also(&with(vec![said.clone()])), [""; 0], "{said:?}");
+        assert_eq!(also(&candidate_with(&case, vec![said.clone()])), [""; 0], "{said:?}");
     }
     let place = elsewhere("lib/callers.rs", 4, "let n = compute_20(v);");
-    assert_eq!(also(&with(vec![place.clone(), place])).len(), 1);
+    assert_eq!(also(&candidate_with(&case, vec![place.clone(), place])).len(), 1);
+}
+
+/// Returns the candidate of a claim with secondary locations.
+#[track_caller]
+fn candidate_with(case: &ClaimCase, also: Vec<claim::Elsewhere>) -> ClaimCandidate {
+    case.candidate(Claim { also, ..claim("src/a.rs", 20, "let total = sum(&values[1..]);") })
 }
 
 #[test]
 fn other_places_of_a_patch_are_looked_up_in_its_lines() {
-    let also_of = |said| also(&case().candidate(Claim { also: vec![said], ..claim("src/a.rs", 31, "free(buffer);") }));
-    assert_eq!(also_of(elsewhere("new.rs", 2, "loop_forever(1, 2);")), ["new.rs:2 loop_forever(1, 2);"]);
-    assert_eq!(also_of(elsewhere("src/a.rs", 31, "free(buffer);")), [""; 0]);
-    assert_eq!(also_of(elsewhere("lib/callers.rs", 4, "let n = compute_20(v);")), [""; 0]);
+    for (said, expected) in [
+        (elsewhere("new.rs", 2, "loop_forever(1, 2);"), &["new.rs:2 loop_forever(1, 2);"][..]),
+        (elsewhere("src/a.rs", 31, "free(buffer);"), &[][..]),
+        (elsewhere("lib/callers.rs", 4, "let n = compute_20(v);"), &[][..]),
+    ] {
+        let c = case().candidate(Claim { also: vec![said.clone()], ..claim("src/a.rs", 31, "free(buffer);") });
+        assert_eq!(also(&c), expected, "{said:?}");
+    }
 }
 
 #[test]
 fn a_claim_about_an_unchanged_line_that_was_read_is_tied_to_the_change() {
-    let base = || {
-        let mut case = case().unchanged("lib/callers.rs", CALLERS);
-        case.group.related.changed = vec![vec!["compute_20".to_owned()], vec!["b".to_owned()]];
-        case
-    };
     let call = claim("lib/callers.rs", 4, "let n = compute_20(v);");
     // The model did not see the line.
-    assert_eq!(place(&base().anchor(call.clone())), "remark -");
+    assert_eq!(place(&case_with_callers(CALLERS).anchor(call.clone())), "remark -");
     // The model read the line, and the line names a definition that the change touches.
-    let case = base().read("lib/callers.rs", 1, 6);
+    let case = case_with_callers(CALLERS).read("lib/callers.rs", 1, 6);
     let c = case.candidate(call);
     assert_eq!(also(&c), ["lib/callers.rs:4 let n = compute_20(v);"]);
     // The line that named it was removed, so the line that replaced it is shown.
@@ -624,7 +660,7 @@ fn a_claim_about_an_unchanged_line_that_was_read_is_tied_to_the_change() {
     assert!(c.draft.message.contains("unchanged code at lib/callers.rs:4"), "{}", c.draft.message);
     assert_eq!(c.draft.replacement, None);
     // A line of the change names the definition.
-    let mut case = base().read("lib/callers.rs", 1, 6);
+    let mut case = case_with_callers(CALLERS).read("lib/callers.rs", 1, 6);
     case.group.related.changed[0] = vec!["sum".to_owned()];
     let c = case.candidate(claim("lib/callers.rs", 1, "use a::sum;"));
     assert_eq!(
@@ -636,11 +672,17 @@ fn a_claim_about_an_unchanged_line_that_was_read_is_tied_to_the_change() {
     assert_eq!(place(&case.anchor(claim("lib/callers.rs", 1, "use a::sum::total;"))), "remark -");
 }
 
+/// Returns a case with a changed definition, and an unchanged file with this text that calls it.
+fn case_with_callers(text: &str) -> ClaimCase {
+    let mut case = case().unchanged("lib/callers.rs", text);
+    case.group.related.changed = vec![vec!["compute_20".to_owned()], vec!["b".to_owned()]];
+    case
+}
+
 #[test]
 fn a_parameter_with_the_name_of_a_changed_definition_connects_with_low_confidence() {
     let callers = CALLERS.replace("v: &[u32]", "v: &[u32], compute_20: Total");
-    let mut case = case().unchanged("lib/callers.rs", &callers).read("lib/callers.rs", 1, 6);
-    case.group.related.changed = vec![vec!["compute_20".to_owned()], vec!["b".to_owned()]];
+    let case = case_with_callers(&callers).read("lib/callers.rs", 1, 6);
     let call = claim("lib/callers.rs", 4, "let n = compute_20(v);");
     assert_eq!(place(&case.anchor(call)), "src/a.rs:20 loosely");
 }
@@ -680,9 +722,10 @@ fn out_02_thousands_of_other_places_are_worked_through() {
     for i in 0..2_000 {
         case = case.unchanged(&format!("lib/{i:04}.rs"), CALLERS);
     }
-    let also = |i: i64| elsewhere(&format!("nowhere/{i}.rs"), i, "let n = compute_20(v);");
-    let of = |i: i64| Claim { also: (0..20).map(also).collect(), ..claim("src/a.rs", 20, &format!("free({i})")) };
-    let reply = Reply { findings: (0..1_000).map(of).collect(), ..Reply::default() };
+    let also: Vec<claim::Elsewhere> =
+        (0..20).map(|i| elsewhere(&format!("nowhere/{i}.rs"), i, "let n = compute_20(v);")).collect();
+    let findings = (0..1_000).map(|i| Claim { also: also.clone(), ..claim("src/a.rs", 20, &format!("free({i})")) });
+    let reply = Reply { findings: findings.collect(), ..Reply::default() };
     assert_eq!(claims(&reply, &case.context()).len(), 1_000);
 }
 
@@ -690,17 +733,17 @@ fn out_02_thousands_of_other_places_are_worked_through() {
 fn out_02_a_thousand_claims_of_the_largest_size_are_worked_through() {
     let lines: String = (0..1_000).map(|i| format!("    let value_{i} = compute_{}(input, {i});\n", i % 7)).collect();
     let document = format!("# Rules\n{}", "Never call `free` twice in one function.\n".repeat(1_000));
-    let case = Case::new(&[("a.rs", "fn a() {}\n", &lines)]).convention("CLAUDE.md", &document);
+    let case = ClaimCase::new(&[("a.rs", "fn a() {}\n", &lines)]).convention("CLAUDE.md", &document);
     let words = "value \"compute of the\" `input` ".repeat(500);
-    let claims_of = |i: usize| Claim {
+    let large = (0..100_usize).map(|i| Claim {
         quote: Some(if i.is_multiple_of(2) { words.clone() } else { "let value = 1;\nlet other = 2;\n".repeat(500) }),
         convention: Some(format!("CLAUDE.md#Rule: {words}")),
         suggestion: Some(words.clone()),
         message: words.clone(),
         title: format!("Claim {i}"),
         ..claim("a.rs", i as i64 + 1, "")
-    };
-    let mut findings: Vec<Claim> = (0..100).map(claims_of).collect();
+    });
+    let mut findings: Vec<Claim> = large.collect();
     findings.extend((0..900).map(|i| Claim {
         title: format!("Claim {i}"),
         message: format!("{i} is {words}"),

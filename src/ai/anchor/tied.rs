@@ -4,8 +4,8 @@
 //! the unchanged line names a definition that the change touches, the change calls the definition that contains the
 //! unchanged line, or both are in one file.
 
-use super::also::Line;
-use super::lines::{Entry, Lines};
+use super::also::SentLine;
+use super::lines::{ChunkLines, LineEntry};
 use super::text::identifiers;
 use super::{Context, Quoted, path, refer};
 use crate::ai::related::{Excerpt, Why};
@@ -34,19 +34,22 @@ enum By {
 
 /// Returns the relation of an unchanged line to the change. Returns `None` if there is none, or if the model saw the
 /// line neither through a tool nor as related code.
-pub(super) fn relation(cx: &Context<'_>, line: &Line) -> Option<Relation> {
+pub(super) fn relation(cx: &Context<'_>, line: &SentLine) -> Option<Relation> {
     let (related, number) = (&cx.group.related, line.number.get());
     let path = path::text(&line.file);
-    let shows = |e: &&Excerpt| e.path == path && e.lines.iter().any(|(n, _)| *n == number);
-    let excerpt = related.excerpts.iter().find(shows);
+    let mut of_file = related.excerpts.iter().filter(|e| e.path == path);
+    let excerpt = of_file.find(|e| e.lines.iter().any(|(n, _)| *n == number));
     if excerpt.is_none() && !was_read(cx, &line.file, line.number) {
         return None;
     }
-    let used = |e: &Excerpt| Relation { file: e.file, by: By::Used(name_in_change(e).to_owned(), e.hunks.clone()) };
-    let own = || cx.group.files.iter().position(|f| *f.path() == line.file);
-    let by_name = refer::changed(cx, line);
-    let by_name = by_name.map(|n| Relation { file: n.file, by: By::Changed(n.name, n.is_certain) });
-    by_name.or_else(|| excerpt.map(used)).or_else(|| Some(Relation { file: own()?, by: By::File }))
+    if let Some(n) = refer::changed(cx, line) {
+        return Some(Relation { file: n.file, by: By::Changed(n.name, n.is_certain) });
+    }
+    if let Some(e) = excerpt {
+        return Some(Relation { file: e.file, by: By::Used(name_in_change(e).to_owned(), e.hunks.clone()) });
+    }
+    let own = cx.group.files.iter().position(|f| *f.path() == line.file)?;
+    Some(Relation { file: own, by: By::File })
 }
 
 /// Returns the name that changed lines use for the subject of an excerpt.
@@ -63,32 +66,33 @@ pub(super) fn was_read(cx: &Context<'_>, file: &RepoPath, number: LineNo) -> boo
 /// Finds the changed line that an unchanged line depends on. The result is [`Quoted::AsNumbered`] if a name connects
 /// the two. It is [`Quoted::Loosely`] if the changed line is only the nearest, or several unchanged lines match the
 /// quote. `lines` must contain the file of the relation.
-pub(super) fn changed_line(lines: &Lines<'_>, relation: &Relation, line: &Line) -> Option<(usize, Quoted)> {
+pub(super) fn changed_line(lines: &ChunkLines<'_>, relation: &Relation, line: &SentLine) -> Option<(usize, Quoted)> {
     let (entry, quoted) = related_line(lines, relation, line)?;
     Some((entry, if line.is_certain { quoted } else { Quoted::Loosely }))
 }
 
-fn related_line(lines: &Lines<'_>, relation: &Relation, line: &Line) -> Option<(usize, Quoted)> {
-    let changed = || lines.of_file(relation.file).filter(|(_, e)| e.shown.kind != LineKind::Context);
-    let added = || changed().filter(|(_, e)| e.shown.kind == LineKind::Added);
+fn related_line(lines: &ChunkLines<'_>, relation: &Relation, line: &SentLine) -> Option<(usize, Quoted)> {
+    let file = relation.file;
     match &relation.by {
         By::Changed(name, is_certain) => {
-            let (entry, quoted) = line_of_definition(lines, relation.file, name)?;
+            let (entry, quoted) = line_of_definition(lines, file, name)?;
             Some((entry, if *is_certain { quoted } else { Quoted::Loosely }))
         }
         By::Used(name, hunks) => {
-            let near = || added().filter(|(_, e)| hunks.contains(&e.hunk));
-            let mut named = near().filter(|(_, e)| has(e.text, name)).map(|(entry, _)| entry);
+            let near = lines.of_file(file).filter(|(_, e)| e.is_added() && hunks.contains(&e.hunk));
+            let mut near = near.peekable();
+            let first = near.peek().map(|(entry, _)| *entry);
+            let mut named = near.filter(|(_, e)| has(e.text, name)).map(|(entry, _)| entry);
             match (named.next(), named.next()) {
                 (Some(only), None) => Some((only, Quoted::AsNumbered)),
                 (Some(first), Some(_)) => Some((first, Quoted::Loosely)),
-                _ => near().next().map(|(entry, _)| (entry, Quoted::Loosely)),
+                _ => first.map(|entry| (entry, Quoted::Loosely)),
             }
         }
         By::File => {
             let own = line.number.get();
-            let away = |e: &Entry<'_>| e.number().map_or(u32::MAX, |n| n.abs_diff(own));
-            added().min_by_key(|(_, e)| away(e)).map(|(entry, _)| (entry, Quoted::Loosely))
+            let added = lines.of_file(file).filter(|(_, e)| e.is_added());
+            added.min_by_key(|(_, e)| e.distance(own)).map(|(entry, _)| (entry, Quoted::Loosely))
         }
     }
 }
@@ -103,26 +107,31 @@ fn has(text: &str, name: &str) -> bool {
 /// It is the changed line that contains the signature of the function or type, or else its first changed line. Another
 /// line with the name can be a comment or a call, and the first line can be an attribute. Without such a function or
 /// type, it is the first added line with the name, or a line of a hunk with the name in its label.
-fn line_of_definition(lines: &Lines<'_>, file: usize, name: &str) -> Option<(usize, Quoted)> {
+fn line_of_definition(lines: &ChunkLines<'_>, file: usize, name: &str) -> Option<(usize, Quoted)> {
     let shown = lines.file(file);
-    let changed = || lines.of_file(file).filter(|(_, e)| e.shown.kind != LineKind::Context);
-    let added = || changed().filter(|(_, e)| e.shown.kind == LineKind::Added);
-    let loosely = || changed().next().map(|(entry, _)| (entry, Quoted::Loosely));
+    let changed: Vec<(usize, &LineEntry<'_>)> =
+        lines.of_file(file).filter(|(_, e)| e.shown.kind != LineKind::Context).collect();
+    let added: Vec<(usize, &LineEntry<'_>)> = changed.iter().copied().filter(|(_, e)| e.is_added()).collect();
     if shown.symbols.new.is_some() || shown.symbols.old.is_some() {
         let new = definitions(shown.symbols.new.as_deref(), name);
         let old = definitions(shown.symbols.old.as_deref(), name);
         let is_one = new.len().max(old.len()) == 1;
-        let names_it = || added().find(|(_, e)| within(&new, e.shown.new, |d| &d.signature) && has(e.text, name));
-        let in_new = || added().find(|(_, e)| within(&new, e.shown.new, |d| &d.lines));
-        let in_old = || changed().find(|(_, e)| within(&old, e.shown.old, |d| &d.lines));
-        if let Some((entry, _)) = names_it().or_else(in_new).or_else(in_old) {
-            return Some((entry, if is_one { Quoted::AsNumbered } else { Quoted::Loosely }));
+        let entry = added
+            .iter()
+            .find(|(_, e)| within(&new, e.shown.new, |d| &d.signature) && has(e.text, name))
+            .or_else(|| added.iter().find(|(_, e)| within(&new, e.shown.new, |d| &d.lines)))
+            .or_else(|| changed.iter().find(|(_, e)| within(&old, e.shown.old, |d| &d.lines)));
+        if let Some((entry, _)) = entry {
+            return Some((*entry, if is_one { Quoted::AsNumbered } else { Quoted::Loosely }));
         }
     }
-    let section = |e: &Entry<'_>| shown.hunks.get(e.hunk).map_or("", |h| h.section.as_str());
-    let named = added().chain(changed()).find(|(_, e)| has(e.text, name));
-    let by_name = named.or_else(|| added().find(|(_, e)| has(section(e), name)));
-    by_name.map(|(entry, _)| (entry, Quoted::AsNumbered)).or_else(loosely)
+    let named = added.iter().chain(&changed).find(|(_, e)| has(e.text, name));
+    let by_name =
+        named.or_else(|| added.iter().find(|(_, e)| shown.hunks.get(e.hunk).is_some_and(|h| has(&h.section, name))));
+    if let Some((entry, _)) = by_name {
+        return Some((*entry, Quoted::AsNumbered));
+    }
+    changed.first().map(|(entry, _)| (*entry, Quoted::Loosely))
 }
 
 /// Returns the functions and types of a name.

@@ -5,7 +5,7 @@
 //! input, so a part that is sent only once is not marked.
 
 use super::schema;
-use super::talk::{Call, Complaint, Dialect, Outcome, Said, Talk, Tools, Turn};
+use super::talk::{Complaint, Dialect, ModelMessage, Talk, TalkTurn, ToolCall, ToolOutcome, Tools, count};
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::specs;
 use crate::http;
@@ -46,36 +46,34 @@ pub(super) fn names(list: &Value, key: &str) -> Vec<String> {
 }
 
 fn body(talk: &Talk<'_>) -> Value {
-    let cached = |text: &str| json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } });
-    let plain = |text: &str| json!({ "type": "text", "text": text });
     let prompt = talk.prompt;
     let mut front = Vec::new();
     if !prompt.context.is_empty() {
-        front.push(cached(&prompt.context));
+        front.push(cached_text(&prompt.context));
     }
     if !prompt.manifest.text.is_empty() {
-        front.push(plain(&prompt.manifest.text));
+        front.push(plain_text(&prompt.manifest.text));
     }
     match talk.tools {
         _ if prompt.chunk.is_empty() => {}
-        Tools::Absent => front.push(plain(&prompt.chunk)),
-        Tools::Open | Tools::Closed => front.push(cached(&prompt.chunk)),
+        Tools::Absent => front.push(plain_text(&prompt.chunk)),
+        Tools::Open | Tools::Closed => front.push(cached_text(&prompt.chunk)),
     }
-    front.push(plain(&prompt.task));
+    front.push(plain_text(&prompt.task));
     let mut messages = vec![json!({ "role": "user", "content": front })];
     let last = talk.turns.len().saturating_sub(1);
     for (i, turn) in talk.turns.iter().enumerate() {
         messages.push(match turn {
-            Turn::Said(content) => json!({ "role": "assistant", "content": content }),
-            Turn::Replied(text) => json!({ "role": "assistant", "content": text }),
-            Turn::Asked(text) => json!({ "role": "user", "content": text }),
-            Turn::Told(outcomes) => json!({ "role": "user", "content": told(outcomes, i == last) }),
+            TalkTurn::Said(content) => json!({ "role": "assistant", "content": content }),
+            TalkTurn::Replied(text) => json!({ "role": "assistant", "content": text }),
+            TalkTurn::Asked(text) => json!({ "role": "user", "content": text }),
+            TalkTurn::Told(outcomes) => json!({ "role": "user", "content": told(outcomes, i == last) }),
         });
     }
     let mut body = json!({
         "model": talk.model,
         "stream": true,
-        "system": [cached(talk.instructions)],
+        "system": [cached_text(talk.instructions)],
         "messages": messages,
     });
     if let Some(form) = talk.schema {
@@ -91,9 +89,19 @@ fn body(talk: &Talk<'_>) -> Value {
     body
 }
 
+/// Builds a text block.
+fn plain_text(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
+}
+
+/// Builds a text at whose end the provider caches the prompt.
+fn cached_text(text: &str) -> Value {
+    json!({ "type": "text", "text": text, "cache_control": { "type": "ephemeral" } })
+}
+
 /// Returns the results of tools. The last result is marked for caching, so that the next round reads the conversation
 /// from the cache.
-fn told(outcomes: &[Outcome], is_last: bool) -> Vec<Value> {
+fn told(outcomes: &[ToolOutcome], is_last: bool) -> Vec<Value> {
     let mut blocks: Vec<_> =
         outcomes.iter().map(|o| json!({ "type": "tool_result", "tool_use_id": o.id, "content": o.text })).collect();
     if let (Some(block), true) = (blocks.last_mut(), is_last) {
@@ -102,7 +110,7 @@ fn told(outcomes: &[Outcome], is_last: bool) -> Vec<Value> {
     blocks
 }
 
-fn read(message: &Value) -> Result<Said, Failure> {
+fn read(message: &Value) -> Result<ModelMessage, Failure> {
     let Some(content) = message["content"].as_array() else {
         return Err(Failure::new(Cause::Malformed, "the answer has no content"));
     };
@@ -110,7 +118,7 @@ fn read(message: &Value) -> Result<Said, Failure> {
     let calls = content
         .iter()
         .filter(|b| b["type"] == "tool_use")
-        .map(|b| Call {
+        .map(|b| ToolCall {
             id: b["id"].as_str().unwrap_or_default().to_owned(),
             name: b["name"].as_str().unwrap_or_default().to_owned(),
             arguments: b["input"].clone(),
@@ -126,20 +134,18 @@ fn read(message: &Value) -> Result<Said, Failure> {
         Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
         None => Some((Cause::Malformed, "the answer does not say why it stopped".to_owned())),
     };
-    let count = |name: &str| message["usage"][name].as_u64().unwrap_or(0);
-    let cached = count("cache_read_input_tokens");
-    Ok(Said {
+    let usage = &message["usage"];
+    let (cached, written) = (count(&usage["cache_read_input_tokens"]), count(&usage["cache_creation_input_tokens"]));
+    Ok(ModelMessage {
         text,
         calls,
         stopped,
         usage: Spent {
             // The provider's count of input tokens excludes those that were read from or written to the cache.
-            input_tokens: count("input_tokens")
-                .saturating_add(count("cache_creation_input_tokens"))
-                .saturating_add(cached),
+            input_tokens: count(&usage["input_tokens"]).saturating_add(written).saturating_add(cached),
             cached_tokens: cached,
-            written_tokens: count("cache_creation_input_tokens"),
-            output_tokens: count("output_tokens"),
+            written_tokens: written,
+            output_tokens: count(&usage["output_tokens"]),
             ..Spent::default()
         },
         model: message["model"].as_str().map(str::to_owned),

@@ -11,9 +11,9 @@ mod failure;
 mod log;
 
 use super::talk::check_tokens;
-use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Schema};
+use crate::ai::ask::{Ask, Cause, Failure, ModelAnswer, Prompt, Schema};
 use crate::ai::budget::LONGEST;
-use crate::ai::desk::{Desk, temporary};
+use crate::ai::desk::{PrivateFolder, temporary};
 use crate::ai::snapshot::Snapshot;
 use crate::ai::tree::Tree;
 use crate::env::Env;
@@ -23,7 +23,7 @@ use crate::policy;
 use crate::policy::Effort;
 use crate::process::{self, End, Output, Program};
 use crate::stop::Stop;
-use events::{Expected, Session};
+use events::{ClaudeSession, Expected};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{Mutex, OnceCell};
 
 /// The oldest version that was tested to respect these options.
-const OLDEST: Version = Version(2, 1, 197);
+const OLDEST: ClaudeVersion = ClaudeVersion(2, 1, 197);
 /// Bytes of a prompt, at most. The program accepts 10 MB, and reports a larger input only on standard error.
 const MAX_PROMPT: usize = 10_000_000;
 /// Bytes of prompt that fit the context of its models, with room for an answer.
@@ -79,18 +79,18 @@ pub(super) struct Claude {
     /// Parent of the private folders.
     parent: PathBuf,
     capacity: usize,
-    version: OnceCell<Option<Version>>,
+    version: OnceCell<Option<ClaudeVersion>>,
     /// The empty folder.
-    desk: OnceCell<Desk>,
+    desk: OnceCell<PrivateFolder>,
     /// Snapshots with the IDs of their trees, the newest last.
     snapshots: Mutex<Vec<(String, Arc<Snapshot>)>>,
 }
 
 /// `2.1.330`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Version(u32, u32, u32);
+struct ClaudeVersion(u32, u32, u32);
 
-impl Version {
+impl ClaudeVersion {
     /// Parses the first word that is a version: `2.1.330 (Claude Code)`.
     fn find(text: &str) -> Option<Self> {
         text.split_whitespace().find_map(|word| {
@@ -100,7 +100,7 @@ impl Version {
     }
 }
 
-impl std::fmt::Display for Version {
+impl std::fmt::Display for ClaudeVersion {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}.{}.{}", self.0, self.1, self.2)
     }
@@ -191,7 +191,7 @@ impl Claude {
         Ok(self.version.get().copied().flatten().map(|v| v.to_string()))
     }
 
-    async fn probe(&self, deadline: Instant, stop: &Stop) -> Result<Option<Version>, Failure> {
+    async fn probe(&self, deadline: Instant, stop: &Stop) -> Result<Option<ClaudeVersion>, Failure> {
         let desk = self.desk().await?;
         let own = Instant::now() + VERSION_TIME;
         let program = Program {
@@ -207,7 +207,7 @@ impl Claude {
         };
         let out = process::run(&program, stop).await.map_err(|e| failure::start(&self.path, &e))?;
         match out.end {
-            End::Exit(0) => Ok(Version::find(&String::from_utf8_lossy(&out.stdout))),
+            End::Exit(0) => Ok(ClaudeVersion::find(&String::from_utf8_lossy(&out.stdout))),
             End::TimedOut if own < deadline => Err(Failure::new(
                 Cause::Setup,
                 format!("it did not say its version within {} s", VERSION_TIME.as_secs()),
@@ -217,7 +217,7 @@ impl Claude {
     }
 
     /// Sends a question. `around` is the tree that it may read through tools.
-    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
+    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
         let stdin_size = size(ask);
         if stdin_size > MAX_PROMPT {
             let message = format!("the prompt has {stdin_size} bytes; the program takes {MAX_PROMPT}");
@@ -238,8 +238,9 @@ impl Claude {
             Some(tree) if tree.is_editable() => {
                 let snapshot = Snapshot::take(tree, &self.parent, ask.deadline, ask.stop).await?;
                 let answer = self.run(ask, snapshot.desk(), Some((&snapshot, tree))).await?;
-                let refuse = |why| Failure { usage: Box::new(answer.usage), ..Failure::new(Cause::Malformed, why) };
-                snapshot.hand_over(tree).map_err(refuse)?;
+                snapshot
+                    .hand_over(tree)
+                    .map_err(|why| Failure { usage: Box::new(answer.usage), ..Failure::new(Cause::Malformed, why) })?;
                 Ok(answer)
             }
             Some(tree) => {
@@ -255,7 +256,12 @@ impl Claude {
         Ok(Vec::new())
     }
 
-    async fn run(&self, ask: &Ask<'_>, desk: &Desk, around: Option<(&Snapshot, &Tree<'_>)>) -> Result<Answer, Failure> {
+    async fn run(
+        &self,
+        ask: &Ask<'_>,
+        desk: &PrivateFolder,
+        around: Option<(&Snapshot, &Tree<'_>)>,
+    ) -> Result<ModelAnswer, Failure> {
         let started = Instant::now();
         let tools: &[&str] = match around {
             Some((_, tree)) if tree.is_editable() => &EDITING,
@@ -268,7 +274,7 @@ impl Claude {
         let grant = ask.quota.reserve(bytes, LONGEST, &limits).await?;
         let mut env = self.env_at(desk);
         bound(&mut env, grant.output());
-        let mut session = Session::new(Expected { tools, folder: desk.work() }, Some(&grant), around);
+        let mut session = ClaudeSession::new(Expected { tools, folder: desk.work() }, Some(&grant), around);
         let program = Program {
             path: &self.path,
             args: &self.args(ask, tools),
@@ -286,7 +292,7 @@ impl Claude {
         let answer = self.judge(session, &out, started);
         let answer = answer.and_then(|answer| {
             check_tokens(false, ask.prompt, bytes, tokens)?;
-            Ok(Answer { text: inside(desk, &answer.text), ..answer })
+            Ok(ModelAnswer { text: inside(desk, &answer.text), ..answer })
         });
         if usage.requests > 0 {
             grant.settle(&usage);
@@ -298,7 +304,7 @@ impl Claude {
     }
 
     /// Accepts an answer only from a program that confirmed its setup and ended successfully.
-    fn judge(&self, session: Session<'_, '_>, out: &Output, started: Instant) -> Result<Answer, Failure> {
+    fn judge(&self, session: ClaudeSession<'_, '_>, out: &Output, started: Instant) -> Result<ModelAnswer, Failure> {
         match out.end {
             End::Stopped(_) => return Err(Failure::new(Cause::Stopped, "the run was ended")),
             End::TimedOut => {
@@ -328,7 +334,7 @@ impl Claude {
             return Err(Failure::new(Cause::Malformed, "it ended without an answer in the form that was asked for"));
         };
         let (read, lookups) = (finished.read, finished.lookups);
-        Ok(Answer { text: answer.to_string(), usage, read, lookups, model })
+        Ok(ModelAnswer { text: answer.to_string(), usage, read, lookups, model })
     }
 
     fn args(&self, ask: &Ask<'_>, tools: &[&str]) -> Vec<OsString> {
@@ -365,17 +371,17 @@ impl Claude {
         args
     }
 
-    fn env_at(&self, desk: &Desk) -> Vec<(OsString, OsString)> {
+    fn env_at(&self, desk: &PrivateFolder) -> Vec<(OsString, OsString)> {
         let scratch = ["TMPDIR", "TEMP", "TMP"].into_iter().map(|name| (name.into(), desk.scratch().into()));
         self.env.iter().cloned().chain(scratch).collect()
     }
 
-    async fn desk(&self) -> Result<&Desk, Failure> {
-        let make = || async {
-            Desk::new(&self.parent)
+    async fn desk(&self) -> Result<&PrivateFolder, Failure> {
+        let desk = self.desk.get_or_try_init(|| async {
+            PrivateFolder::new(&self.parent)
                 .map_err(|e| Failure::new(Cause::Setup, format!("no private folder can be made: {e}")))
-        };
-        self.desk.get_or_try_init(make).await
+        });
+        desk.await
     }
 
     /// Returns the snapshot of a tree. Creates it at the first call.
@@ -414,7 +420,7 @@ fn bound(env: &mut Vec<(OsString, OsString)>, output: Option<u64>) {
 }
 
 /// Removes the private folder from the start of every string in an answer: the program uses absolute paths.
-fn inside(desk: &Desk, answer: &str) -> String {
+fn inside(desk: &PrivateFolder, answer: &str) -> String {
     let Some(folder) = desk.work().to_str() else { return answer.to_owned() };
     let folder = serde_json::Value::from(format!("{folder}/")).to_string();
     // Without the closing quotation mark, this is the start of a JSON string.
@@ -454,4 +460,9 @@ fn stdin(ask: &Ask<'_>, snapshot: Option<&Snapshot>) -> String {
     let mut text = parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("\n\n");
     text.push('\n');
     text
+}
+
+/// Returns a string member of an object, or an empty string.
+fn word<'v>(object: &'v Value, key: &str) -> &'v str {
+    object.get(key).and_then(Value::as_str).unwrap_or_default()
 }

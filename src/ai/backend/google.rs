@@ -4,7 +4,7 @@
 
 use super::anthropic::{append, field};
 use super::schema;
-use super::talk::{Call, Complaint, Dialect, QUIET, Said, Talk, Tools, Turn};
+use super::talk::{Complaint, Dialect, ModelMessage, QUIET, Talk, TalkTurn, ToolCall, Tools, count};
 use crate::ai::ask::{Cause, Failure, Spent};
 use crate::ai::tools::specs;
 use crate::http::retry;
@@ -65,16 +65,14 @@ fn path(model: &str) -> Vec<String> {
 }
 
 fn body(talk: &Talk<'_>) -> Value {
-    let part = |text: &str| json!({ "text": text });
-    let of_user = |parts: Vec<Value>| json!({ "role": "user", "parts": parts });
     let prompt = talk.prompt;
-    let mut contents = vec![of_user(prompt.parts().map(part).collect())];
+    let mut contents = vec![of_user(&prompt.parts().map(text_part).collect::<Vec<_>>())];
     for turn in talk.turns {
         contents.push(match turn {
-            Turn::Said(content) => content.clone(),
-            Turn::Replied(text) => json!({ "role": "model", "parts": [part(text)] }),
-            Turn::Asked(text) => of_user(vec![part(text)]),
-            Turn::Told(outcomes) => {
+            TalkTurn::Said(content) => content.clone(),
+            TalkTurn::Replied(text) => json!({ "role": "model", "parts": [text_part(text)] }),
+            TalkTurn::Asked(text) => of_user(&[text_part(text)]),
+            TalkTurn::Told(outcomes) => {
                 let answers = outcomes.iter().map(|o| {
                     let mut answer = json!({ "name": o.name, "response": { "output": o.text } });
                     if !o.id.is_empty() {
@@ -82,11 +80,11 @@ fn body(talk: &Talk<'_>) -> Value {
                     }
                     json!({ "functionResponse": answer })
                 });
-                of_user(answers.collect())
+                of_user(&answers.collect::<Vec<_>>())
             }
         });
     }
-    let mut body = json!({ "systemInstruction": { "parts": [part(talk.instructions)] }, "contents": contents });
+    let mut body = json!({ "systemInstruction": { "parts": [text_part(talk.instructions)] }, "contents": contents });
     if let Some(form) = talk.schema {
         body["generationConfig"] = json!({
             "responseMimeType": "application/json",
@@ -102,14 +100,23 @@ fn body(talk: &Talk<'_>) -> Value {
     body
 }
 
-fn read(body: &Value) -> Result<Said, Failure> {
+/// Builds a part of a message that contains only text.
+fn text_part(text: &str) -> Value {
+    json!({ "text": text })
+}
+
+/// Builds a message of the user.
+fn of_user(parts: &[Value]) -> Value {
+    json!({ "role": "user", "parts": parts })
+}
+
+fn read(body: &Value) -> Result<ModelMessage, Failure> {
     let counts = &body["usageMetadata"];
-    let count = |name: &str| counts[name].as_u64().unwrap_or(0);
     let usage = Spent {
-        input_tokens: count("promptTokenCount").saturating_add(count("toolUsePromptTokenCount")),
-        cached_tokens: count("cachedContentTokenCount"),
+        input_tokens: count(&counts["promptTokenCount"]).saturating_add(count(&counts["toolUsePromptTokenCount"])),
+        cached_tokens: count(&counts["cachedContentTokenCount"]),
         // Thinking tokens are billed as output.
-        output_tokens: count("candidatesTokenCount").saturating_add(count("thoughtsTokenCount")),
+        output_tokens: count(&counts["candidatesTokenCount"]).saturating_add(count(&counts["thoughtsTokenCount"])),
         ..Spent::default()
     };
     if body["candidates"].as_array().is_some_and(|candidates| candidates.len() > 1) {
@@ -121,11 +128,11 @@ fn read(body: &Value) -> Result<Said, Failure> {
             Some(reason) => (Cause::Declined, format!("the provider blocked the prompt: {reason:.40}")),
             None => (Cause::Malformed, "the answer has no candidates".to_owned()),
         };
-        return Ok(Said { stopped: Some(stopped), usage, ..Said::default() });
+        return Ok(ModelMessage { stopped: Some(stopped), usage, ..ModelMessage::default() });
     }
     let parts = candidate["content"]["parts"].as_array().map(Vec::as_slice).unwrap_or_default();
     let said = parts.iter().filter(|p| p["thought"] != true);
-    let calls = said.clone().map(|p| &p["functionCall"]).filter(|c| c.is_object()).map(|c| Call {
+    let calls = said.clone().map(|p| &p["functionCall"]).filter(|c| c.is_object()).map(|c| ToolCall {
         id: c["id"].as_str().unwrap_or_default().to_owned(),
         name: c["name"].as_str().unwrap_or_default().to_owned(),
         arguments: c["args"].clone(),
@@ -139,7 +146,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
         Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
         None => Some((Cause::Malformed, "the answer does not say why it stopped".to_owned())),
     };
-    Ok(Said {
+    Ok(ModelMessage {
         text: said.filter_map(|p| p["text"].as_str()).collect(),
         calls: calls.collect(),
         message: json!({ "role": "model", "parts": parts }),
@@ -186,10 +193,12 @@ fn stream(answer: &mut Value, event: &Value) {
 /// Returns true if a part continues the text of the last part: both contain only text, and both or neither are
 /// thoughts.
 fn continues(last: &Value, part: &Value) -> bool {
-    let is_text = |part: &Value| {
-        part["text"].is_string() && part.as_object().is_some_and(|o| o.keys().all(|k| k == "text" || k == "thought"))
-    };
-    is_text(last) && is_text(part) && last["thought"] == part["thought"]
+    is_only_text(last) && is_only_text(part) && last["thought"] == part["thought"]
+}
+
+/// Returns true if a part contains text, and nothing else except the mark of a thought.
+fn is_only_text(part: &Value) -> bool {
+    part["text"].is_string() && part.as_object().is_some_and(|o| o.keys().all(|k| k == "text" || k == "thought"))
 }
 
 fn is_whole(answer: &Value) -> bool {
@@ -201,11 +210,12 @@ fn complaint(body: &Value) -> Complaint {
     let error = if body.is_array() { &body[0]["error"] } else { &body["error"] };
     let message = error["message"].as_str().unwrap_or_default().to_owned();
     let details = error["details"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let of =
-        |kind: &'static str| details.iter().filter(move |d| d["@type"].as_str().is_some_and(|t| t.ends_with(kind)));
-    let delay = of("google.rpc.RetryInfo").find_map(|d| d["retryDelay"].as_str()).and_then(duration);
+    let mut delays = details.iter().filter(|d| is_of_type(d, "google.rpc.RetryInfo"));
+    let delay = delays.find_map(|d| d["retryDelay"].as_str()).and_then(duration);
     // A daily quota is still exhausted after the delay.
-    let spent = of("google.rpc.QuotaFailure")
+    let spent = details
+        .iter()
+        .filter(|d| is_of_type(d, "google.rpc.QuotaFailure"))
         .flat_map(|d| d["violations"].as_array().into_iter().flatten())
         .any(|v| v["quotaId"].as_str().is_some_and(|id| id.contains("PerDay")));
     Complaint {
@@ -218,17 +228,21 @@ fn complaint(body: &Value) -> Complaint {
     }
 }
 
+/// Returns true if a detail of an error has this type, which a URL precedes.
+fn is_of_type(detail: &Value, name: &str) -> bool {
+    detail["@type"].as_str().is_some_and(|t| t.ends_with(name))
+}
+
 /// Parses a duration in JSON format: `1.5s`.
 fn duration(text: &str) -> Option<Duration> {
     retry::seconds(text.strip_suffix('s')?, 1.0)
 }
 
 fn models(list: &Value) -> Vec<String> {
-    let generates = |m: &&Value| {
-        let methods = m["supportedGenerationMethods"].as_array();
+    let models = list["models"].as_array().into_iter().flatten().filter(|model| {
+        let methods = model["supportedGenerationMethods"].as_array();
         methods.is_none_or(|l| l.iter().any(|method| method == "generateContent"))
-    };
-    let models = list["models"].as_array().into_iter().flatten().filter(generates);
+    });
     let names = models.filter_map(|m| m["name"].as_str());
     names.map(|n| n.strip_prefix("models/").unwrap_or(n).to_owned()).collect()
 }

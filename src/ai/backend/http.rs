@@ -5,9 +5,9 @@
 
 use super::key;
 use super::sse::Events;
-use super::talk::{self, Complaint, Dialect, Said, Talk};
-use super::url::{Address, bytes_of, room_for_answer};
-use crate::ai::ask::{Answer, Ask, Begun, Cause, Failure, Spent};
+use super::talk::{self, Complaint, Dialect, ModelMessage, Talk};
+use super::url::{BackendAddress, bytes_of, room_for_answer};
+use crate::ai::ask::{Ask, Begun, Cause, Failure, ModelAnswer, Spent};
 use crate::ai::budget::LONGEST;
 use crate::ai::quota::Quota;
 use crate::ai::tree::Tree;
@@ -36,7 +36,7 @@ const MAX_NAMED: usize = 8;
 #[derive(Debug)]
 pub(super) struct Http {
     dialect: &'static Dialect,
-    address: Address,
+    address: BackendAddress,
     server: Server,
     /// Name of the variable for the key, for hints.
     key_name: String,
@@ -70,7 +70,7 @@ impl Http {
         top: Option<&Path>,
         pool: &Pool,
     ) -> Result<Self, Failure> {
-        let address = Address::of(policy.base_url.as_deref(), dialect)?;
+        let address = BackendAddress::of(policy.base_url.as_deref(), dialect)?;
         let key = key::source(policy, address.is_own(), env, top)?;
         let usual = policy.kind.and_then(policy::BackendKind::key_variable).unwrap_or_default();
         let server = Server::new(http::Setup {
@@ -127,7 +127,7 @@ impl Http {
         self.dialect.drops && !self.is_own()
     }
 
-    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
+    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
         talk::hold(self, ask, around).await
     }
 
@@ -187,7 +187,7 @@ impl Http {
         quota: &Quota<'_>,
         limits: &Limits<'_>,
         spent: &mut Spent,
-    ) -> Result<Said, Failure> {
+    ) -> Result<ModelMessage, Failure> {
         let mut body = (self.dialect.body)(talk);
         if let Some(effort) = self.effort {
             (self.dialect.effort)(&mut body, effort, talk.model);
@@ -204,11 +204,8 @@ impl Http {
             answer = self.post(talk, &body, http::Try::Retry, quota, limits, spent).await;
         }
         let answer = answer?;
-        let clean = |mut failure: Failure| {
-            failure.message = self.shown(&failure.message);
-            failure
-        };
-        let said = (self.dialect.read)(&answer).map_err(clean);
+        let said = (self.dialect.read)(&answer);
+        let said = said.map_err(|failure| Failure { message: self.shown(&failure.message), ..failure });
         grant.settle(&said.as_ref().map(|s| s.usage).unwrap_or_default());
         let mut said = said?;
         // This text also comes from the server.
@@ -370,7 +367,7 @@ impl Http {
 ///
 /// Azure accepts its own keys in `api-key`, and tokens from a command in the usual header
 /// (<https://learn.microsoft.com/azure/ai-services/openai/reference>).
-fn carries(policy: &policy::Backend, dialect: &Dialect, address: &Address) -> (&'static str, &'static str) {
+fn carries(policy: &policy::Backend, dialect: &Dialect, address: &BackendAddress) -> (&'static str, &'static str) {
     let is_azure = address.url().host_str().is_some_and(|host| host.ends_with(".azure.com"));
     match policy.key_header {
         Some(header) => (header.name(), if header == KeyHeader::Authorization { "Bearer " } else { "" }),
@@ -400,7 +397,7 @@ fn longest(effort: Option<Effort>) -> u64 {
 
 /// Returns the token limit for prompt and answer together, if the server may reject a request that exceeds it: the
 /// configured limit, or the default for servers that are compatible with OpenAI's.
-fn context(policy: &policy::Backend, address: &Address) -> Option<u64> {
+fn context(policy: &policy::Backend, address: &BackendAddress) -> Option<u64> {
     let is_compatible = !address.is_own() && policy.kind == Some(BackendKind::OpenAi);
     policy.context_tokens.or_else(|| is_compatible.then(|| address.context_tokens())).map(u64::from)
 }

@@ -6,9 +6,9 @@
 
 use super::anthropic::{append, field, names};
 use super::schema;
-use super::talk::{Call, Complaint, Dialect, QUIET, Said, Talk, Tools, Turn};
+use super::talk::{Complaint, Dialect, ModelMessage, QUIET, Talk, TalkTurn, ToolCall, Tools, count};
 use crate::ai::ask::{Cause, Failure, Spent};
-use crate::ai::tools::specs;
+use crate::ai::tools::{Spec, specs};
 use serde_json::{Value, json};
 
 /// Choices of an answer, and tool calls of a message, that are distinguished, at most.
@@ -50,10 +50,10 @@ fn body(talk: &Talk<'_>) -> Value {
         vec![json!({ "role": "system", "content": talk.instructions }), json!({ "role": "user", "content": question })];
     for turn in talk.turns {
         match turn {
-            Turn::Said(message) => messages.push(message.clone()),
-            Turn::Replied(text) => messages.push(json!({ "role": "assistant", "content": text })),
-            Turn::Asked(text) => messages.push(json!({ "role": "user", "content": text })),
-            Turn::Told(outcomes) => messages
+            TalkTurn::Said(message) => messages.push(message.clone()),
+            TalkTurn::Replied(text) => messages.push(json!({ "role": "assistant", "content": text })),
+            TalkTurn::Asked(text) => messages.push(json!({ "role": "user", "content": text })),
+            TalkTurn::Told(outcomes) => messages
                 .extend(outcomes.iter().map(|o| json!({ "role": "tool", "tool_call_id": o.id, "content": o.text }))),
         }
     }
@@ -74,25 +74,30 @@ fn body(talk: &Talk<'_>) -> Value {
         });
     }
     if talk.tools != Tools::Absent {
-        let tool = |name, description, parameters| json!({ "type": "function", "function": { "name": name, "description": description, "parameters": parameters } });
-        body["tools"] = specs(talk.is_editable).map(|s| tool(s.name, s.description, s.schema())).collect();
+        body["tools"] = specs(talk.is_editable).map(tool).collect();
         body["tool_choice"] = json!(if talk.tools == Tools::Open { "auto" } else { "none" });
     }
     body
 }
 
-fn read(body: &Value) -> Result<Said, Failure> {
+/// Builds the definition of a tool.
+fn tool(spec: &Spec) -> Value {
+    let function = json!({ "name": spec.name, "description": spec.description, "parameters": spec.schema() });
+    json!({ "type": "function", "function": function })
+}
+
+fn read(body: &Value) -> Result<ModelMessage, Failure> {
     if body["choices"].as_array().is_some_and(|choices| choices.len() > 1) {
         return Err(Failure::new(Cause::Malformed, "the answer has more than one choice"));
     }
     let choice = &body["choices"][0];
-    let Some(message) = choice["message"].as_object() else {
+    let message = &choice["message"];
+    if !message.is_object() {
         return Err(Failure::new(Cause::Malformed, "the answer has no choices"));
-    };
-    let said = |name: &str| message.get(name).unwrap_or(&Value::Null);
+    }
     let mut calls = Vec::new();
-    let mut kept = json!({ "role": "assistant", "content": said("content") });
-    if let Some(list) = said("tool_calls").as_array().filter(|l| !l.is_empty()) {
+    let mut kept = json!({ "role": "assistant", "content": &message["content"] });
+    if let Some(list) = message["tool_calls"].as_array().filter(|l| !l.is_empty()) {
         let mut list = list.clone();
         for (i, call) in list.iter_mut().enumerate() {
             let Some(call) = call.as_object_mut() else { continue };
@@ -103,7 +108,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
                 *id = format!("call_{i}").into();
             }
             let function = call.get("function").cloned().unwrap_or_default();
-            calls.push(Call {
+            calls.push(ToolCall {
                 id: call["id"].as_str().unwrap_or_default().to_owned(),
                 name: function["name"].as_str().unwrap_or_default().to_owned(),
                 arguments: function["arguments"].clone(),
@@ -115,7 +120,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
     if let Some(details) = message.get("reasoning_details") {
         kept["reasoning_details"] = details.clone();
     }
-    let refusal = said("refusal").as_str().filter(|r| !r.is_empty());
+    let refusal = message["refusal"].as_str().filter(|r| !r.is_empty());
     let stopped = match choice["finish_reason"].as_str() {
         _ if refusal.is_some() => Some((Cause::Declined, "the model refused to answer".to_owned())),
         Some("stop" | "tool_calls" | "function_call" | "eos" | "") | None => None,
@@ -124,10 +129,10 @@ fn read(body: &Value) -> Result<Said, Failure> {
         Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
     };
     let usage = &body["usage"];
-    let cached = usage["prompt_tokens_details"]["cached_tokens"].as_u64().unwrap_or(0);
-    let prompt = usage["prompt_tokens"].as_u64().unwrap_or(0);
-    Ok(Said {
-        text: text(said("content")),
+    let cached = count(&usage["prompt_tokens_details"]["cached_tokens"]);
+    let prompt = count(&usage["prompt_tokens"]);
+    Ok(ModelMessage {
+        text: text(&message["content"]),
         calls,
         message: kept,
         stopped,
@@ -136,8 +141,8 @@ fn read(body: &Value) -> Result<Said, Failure> {
             // separately.
             input_tokens: if cached > prompt { prompt.saturating_add(cached) } else { prompt },
             cached_tokens: cached,
-            written_tokens: usage["prompt_tokens_details"]["cache_write_tokens"].as_u64().unwrap_or(0),
-            output_tokens: usage["completion_tokens"].as_u64().unwrap_or(0),
+            written_tokens: count(&usage["prompt_tokens_details"]["cache_write_tokens"]),
+            output_tokens: count(&usage["completion_tokens"]),
             // Field of OpenRouter.
             cost_usd: usage["cost"].as_f64().filter(|c| c.is_finite() && *c >= 0.0),
             ..Spent::default()
@@ -216,12 +221,9 @@ fn element<'v>(list: &'v mut Value, part: &Value) -> &'v mut Value {
         *list = json!([]);
     }
     let count = list.as_array().map_or(0, Vec::len);
-    let numbered = |kept: &Value| {
-        let (ours, theirs) = (kept["id"].as_str().unwrap_or_default(), part["id"].as_str().unwrap_or_default());
-        kept["index"] == part["index"] && (ours.is_empty() || theirs.is_empty() || ours == theirs)
-    };
     // A server that sends no index sends each call in one piece.
-    let known = list.as_array().filter(|_| part["index"].is_u64()).and_then(|all| all.iter().rposition(numbered));
+    let numbered = list.as_array().filter(|_| part["index"].is_u64());
+    let known = numbered.and_then(|all| all.iter().rposition(|kept| is_continued_by(kept, part)));
     let at = known.unwrap_or(count.min(MAX_ELEMENTS - 1));
     if at == count
         && let Some(list) = list.as_array_mut()
@@ -229,6 +231,12 @@ fn element<'v>(list: &'v mut Value, part: &Value) -> &'v mut Value {
         list.push(json!({ "index": part["index"] }));
     }
     &mut list[at]
+}
+
+/// Returns true if an element and a part have the same index, and no different IDs.
+fn is_continued_by(kept: &Value, part: &Value) -> bool {
+    let (ours, theirs) = (kept["id"].as_str().unwrap_or_default(), part["id"].as_str().unwrap_or_default());
+    kept["index"] == part["index"] && (ours.is_empty() || theirs.is_empty() || ours == theirs)
 }
 
 /// Returns the text of a message, given as a string or in parts.
@@ -247,18 +255,17 @@ fn text(content: &Value) -> String {
 /// Parses an error. `code` is a string at OpenAI and a number elsewhere. Some servers put the fields of the error at
 /// the top level, or send a string.
 pub(super) fn complaint(body: &Value) -> Complaint {
+    const SPENT: [&str; 3] = ["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"];
+    const TOO_LARGE: [&str; 3] = ["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"];
     let error = if body["error"].is_object() { &body["error"] } else { body };
-    let word = |name: &str| error[name].as_str().unwrap_or_default();
-    let (code, kind) = (word("code"), word("type"));
+    let [code, kind] = ["code", "type"].map(|name| error[name].as_str().unwrap_or_default());
     let message = [error["message"].as_str(), body["error"].as_str(), body["detail"].as_str()];
     let message = message.into_iter().flatten().next().unwrap_or_default().to_owned();
     let lower = message.to_ascii_lowercase();
-    let is = |names: &[&str]| names.contains(&code) || names.contains(&kind);
     Complaint {
         status: error["code"].as_u64().and_then(|c| u16::try_from(c).ok()).filter(|c| (400..600).contains(c)),
-        spent: is(&["insufficient_quota", "billing_hard_limit_reached", "billing_not_active"])
-            || lower.contains("insufficient credits"),
-        too_large: is(&["context_length_exceeded", "exceed_context_size_error", "string_above_max_length"])
+        spent: [code, kind].iter().any(|name| SPENT.contains(name)) || lower.contains("insufficient credits"),
+        too_large: [code, kind].iter().any(|name| TOO_LARGE.contains(name))
             || ["maximum context length", "context window", "exceeds the available context size", "prompt too long"]
                 .iter()
                 .any(|words| lower.contains(words)),

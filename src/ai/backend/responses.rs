@@ -6,9 +6,9 @@
 use super::anthropic::field;
 use super::openai::unstream;
 use super::schema;
-use super::talk::{Call, Dialect, QUIET, Said, Talk, Tools, Turn};
+use super::talk::{Dialect, ModelMessage, QUIET, Talk, TalkTurn, ToolCall, Tools, count};
 use crate::ai::ask::{Cause, Failure, Spent};
-use crate::ai::tools::specs;
+use crate::ai::tools::{Spec, specs};
 use crate::policy::Effort;
 use serde_json::{Value, json};
 
@@ -33,15 +33,14 @@ fn effort(body: &mut Value, effort: Effort, _: &str) {
 }
 
 fn body(talk: &Talk<'_>) -> Value {
-    let of_user = |text: &str| json!({ "role": "user", "content": [{ "type": "input_text", "text": text }] });
     let question = talk.prompt.parts().collect::<Vec<_>>().join("\n\n");
     let mut input = vec![of_user(&question)];
     for turn in talk.turns {
         match turn {
-            Turn::Said(items) => input.extend(items.as_array().into_iter().flatten().cloned()),
-            Turn::Replied(text) => input.push(of_model(text)),
-            Turn::Asked(text) => input.push(of_user(text)),
-            Turn::Told(outcomes) => input.extend(
+            TalkTurn::Said(items) => input.extend(items.as_array().into_iter().flatten().cloned()),
+            TalkTurn::Replied(text) => input.push(of_model(text)),
+            TalkTurn::Asked(text) => input.push(of_user(text)),
+            TalkTurn::Told(outcomes) => input.extend(
                 outcomes.iter().map(|o| json!({ "type": "function_call_output", "call_id": o.id, "output": o.text })),
             ),
         }
@@ -59,24 +58,35 @@ fn body(talk: &Talk<'_>) -> Value {
         });
     }
     if talk.tools != Tools::Absent {
-        let tool = |name, description, parameters| json!({ "type": "function", "name": name, "description": description, "parameters": parameters, "strict": false });
-        body["tools"] = specs(talk.is_editable).map(|s| tool(s.name, s.description, s.schema())).collect();
+        body["tools"] = specs(talk.is_editable).map(tool).collect();
         body["tool_choice"] = json!(if talk.tools == Tools::Open { "auto" } else { "none" });
     }
     body
+}
+
+/// Builds the definition of a tool.
+fn tool(spec: &Spec) -> Value {
+    let Spec { name, description, .. } = spec;
+    json!({ "type": "function", "name": name, "description": description, "parameters": spec.schema(), "strict": false })
+}
+
+/// Builds a message of the user.
+fn of_user(text: &str) -> Value {
+    json!({ "role": "user", "content": [{ "type": "input_text", "text": text }] })
 }
 
 fn of_model(text: &str) -> Value {
     json!({ "role": "assistant", "content": [{ "type": "output_text", "text": text }] })
 }
 
-fn read(body: &Value) -> Result<Said, Failure> {
+fn read(body: &Value) -> Result<ModelMessage, Failure> {
     let Some(output) = body["output"].as_array() else {
         return Err(Failure::new(Cause::Malformed, "the answer has no output"));
     };
-    let word = |item: &Value, name: &str| item[name].as_str().unwrap_or_default().to_owned();
-    let mut said =
-        Said { model: body["model"].as_str().filter(|m| !m.is_empty()).map(str::to_owned), ..Said::default() };
+    let mut said = ModelMessage {
+        model: body["model"].as_str().filter(|m| !m.is_empty()).map(str::to_owned),
+        ..ModelMessage::default()
+    };
     let (mut kept, mut is_refused) = (Vec::new(), false);
     for item in output {
         match item["type"].as_str() {
@@ -92,7 +102,7 @@ fn read(body: &Value) -> Result<Said, Failure> {
                 kept.push(
                     json!({ "type": "function_call", "call_id": id, "name": name, "arguments": item["arguments"] }),
                 );
-                said.calls.push(Call { id, name, arguments: item["arguments"].clone() });
+                said.calls.push(ToolCall { id, name, arguments: item["arguments"].clone() });
             }
             Some("reasoning") if item["encrypted_content"].is_string() => kept.push(item.clone()),
             _ => {}
@@ -110,7 +120,6 @@ fn read(body: &Value) -> Result<Said, Failure> {
         Some(other) => Some((Cause::Malformed, format!("the answer stopped with {other:.40}"))),
     };
     let usage = &body["usage"];
-    let count = |value: &Value| value.as_u64().unwrap_or(0);
     said.usage = Spent {
         input_tokens: count(&usage["input_tokens"]),
         cached_tokens: count(&usage["input_tokens_details"]["cached_tokens"]),
@@ -119,6 +128,11 @@ fn read(body: &Value) -> Result<Said, Failure> {
         ..Spent::default()
     };
     Ok(said)
+}
+
+/// Returns a string member of an item, or an empty string.
+fn word(item: &Value, name: &str) -> String {
+    item[name].as_str().unwrap_or_default().to_owned()
 }
 
 /// Merges an event (<https://platform.openai.com/docs/api-reference/responses-streaming>). The last one contains the

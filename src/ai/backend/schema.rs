@@ -47,18 +47,20 @@ pub(super) fn anthropic(schema: &Value) -> Value {
                     rest.insert(key.to_owned(), value);
                 }
             }
-            let one = |t: &Value| {
-                let mut one = if t == "null" { Map::new() } else { rest.clone() };
-                if let Some(Value::Array(values)) = one.get_mut("enum") {
-                    values.retain(|v| !v.is_null());
-                }
-                one.insert("type".to_owned(), t.clone());
-                Value::Object(one)
-            };
-            object.insert("anyOf".to_owned(), types.iter().map(one).collect());
+            object.insert("anyOf".to_owned(), types.iter().map(|t| alternative(t, &rest)).collect());
         },
         0,
     )
+}
+
+/// Returns the schema for one of several types. `rest` holds the members of the schema, which `null` does not need.
+fn alternative(kind: &Value, rest: &Map<String, Value>) -> Value {
+    let mut one = if kind == "null" { Map::new() } else { rest.clone() };
+    if let Some(Value::Array(values)) = one.get_mut("enum") {
+        values.retain(|v| !v.is_null());
+    }
+    one.insert("type".to_owned(), kind.clone());
+    Value::Object(one)
 }
 
 /// Returns the schema for Google's `responseJsonSchema`: `enum` in place of `const`.

@@ -4,7 +4,7 @@
 //! the same for all dialects.
 
 use super::http::Http;
-use crate::ai::ask::{Answer, Ask, Begun, Cause, Failure, Prompt, Repair, Schema, Spent};
+use crate::ai::ask::{Ask, Begun, Cause, Failure, ModelAnswer, Prompt, Repair, Schema, Spent};
 use crate::ai::tools::Session;
 use crate::ai::tree::Tree;
 use crate::http::Limits;
@@ -52,7 +52,7 @@ pub(super) struct Dialect {
     /// Sets the effort of a model in the body of a request.
     pub(super) effort: fn(&mut Value, Effort, &str),
     /// Parses the body of an answer.
-    pub(super) read: fn(&Value) -> Result<Said, Failure>,
+    pub(super) read: fn(&Value) -> Result<ModelMessage, Failure>,
     /// Merges an event into a streamed answer. The result equals an answer in one piece.
     pub(super) stream: fn(&mut Value, &Value),
     /// Returns true if no event follows.
@@ -88,7 +88,7 @@ pub(super) struct Talk<'a> {
     /// True if the tools include tools that change files.
     pub(super) is_editable: bool,
     /// Turns after the prompt.
-    pub(super) turns: &'a [Turn],
+    pub(super) turns: &'a [TalkTurn],
     /// True if requests go to the provider itself, not to a compatible server.
     pub(super) own: bool,
     pub(super) begun: Option<&'a Begun>,
@@ -105,20 +105,31 @@ pub(super) enum Tools {
 
 /// One turn after the prompt.
 #[derive(Clone, Debug)]
-pub(super) enum Turn {
+pub(super) enum TalkTurn {
     /// The model's message in the wire format, sent back unchanged.
     Said(Value),
     /// The model's message, of which only the text is known.
     Replied(String),
     /// The results of tools.
-    Told(Vec<Outcome>),
+    Told(Vec<ToolOutcome>),
     /// A further instruction to the model.
     Asked(String),
 }
 
+impl TalkTurn {
+    /// Returns the bytes of its text.
+    fn size(&self) -> usize {
+        match self {
+            Self::Said(_) => 0,
+            Self::Replied(text) | Self::Asked(text) => text.len(),
+            Self::Told(outcomes) => outcomes.iter().map(|o| o.text.len()).sum(),
+        }
+    }
+}
+
 /// The result of a tool call.
 #[derive(Clone, Debug)]
-pub(super) struct Outcome {
+pub(super) struct ToolOutcome {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) text: String,
@@ -126,10 +137,10 @@ pub(super) struct Outcome {
 
 /// A message of a model.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Said {
+pub(super) struct ModelMessage {
     pub(super) text: String,
-    pub(super) calls: Vec<Call>,
-    /// The message in the wire format, for [`Turn::Said`].
+    pub(super) calls: Vec<ToolCall>,
+    /// The message in the wire format, for [`TalkTurn::ModelMessage`].
     pub(super) message: Value,
     /// Reason why it stopped early, if it did.
     pub(super) stopped: Option<(Cause, String)>,
@@ -140,7 +151,7 @@ pub(super) struct Said {
 
 /// A tool call of a model.
 #[derive(Clone, Debug)]
-pub(super) struct Call {
+pub(super) struct ToolCall {
     pub(super) id: String,
     pub(super) name: String,
     /// An object, or its JSON text.
@@ -173,7 +184,7 @@ impl Prompt {
 }
 
 /// Sends a question, runs the tool calls of the model, and returns its answer.
-pub(super) async fn hold(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
+pub(super) async fn hold(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
     let mut spent = Spent::default();
     let result = converse(http, ask, around, &mut spent).await;
     result.map_err(|mut failure| {
@@ -182,7 +193,12 @@ pub(super) async fn hold(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>) 
     })
 }
 
-async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: &mut Spent) -> Result<Answer, Failure> {
+async fn converse(
+    http: &Http,
+    ask: &Ask<'_>,
+    around: Option<&Tree<'_>>,
+    spent: &mut Spent,
+) -> Result<ModelAnswer, Failure> {
     let limits = Limits::new(ask.deadline, ask.stop).patient_until(ask.patience);
     let model = http.ready(ask.deadline, ask.stop).await?;
     // A request that repairs a reply needs no tools: the earlier reply is in the conversation.
@@ -233,12 +249,12 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
             if !constrained && !is_answer(&said.text) {
                 // Without a response schema the model wrote prose: ask once more, with the schema.
                 now_answer = true;
-                turns.push(Turn::Said(said.message));
-                turns.push(Turn::Asked(last_line("Answer now, in the form that was asked for.", ask.prompt)));
+                turns.push(TalkTurn::Said(said.message));
+                turns.push(TalkTurn::Asked(last_line("Answer now, in the form that was asked for.", ask.prompt)));
                 continue;
             }
             let (read, lookups) = session.map(Session::finish).unwrap_or_default();
-            return Ok(Answer {
+            return Ok(ModelAnswer {
                 text: said.text,
                 usage: *spent,
                 read,
@@ -252,16 +268,16 @@ async fn converse(http: &Http, ask: &Ask<'_>, around: Option<&Tree<'_>>, spent: 
                 "a tool was called where none is offered, instead of an answer",
             ));
         };
-        turns.push(Turn::Said(said.message));
+        turns.push(TalkTurn::Said(said.message));
         let mut outcomes = Vec::with_capacity(said.calls.len());
         for call in said.calls {
             // A tool may read many files. Check for each call that the run was not stopped and is not past its
             // deadline.
             limits.check()?;
             let text = session.call(&call.name, &call.arguments);
-            outcomes.push(Outcome { id: call.id, name: call.name, text });
+            outcomes.push(ToolOutcome { id: call.id, name: call.name, text });
         }
-        turns.push(Turn::Told(outcomes));
+        turns.push(TalkTurn::Told(outcomes));
         rounds += 1;
     }
 }
@@ -273,7 +289,7 @@ fn with_form(ask: &Ask<'_>) -> String {
 }
 
 /// Returns the turns that request a corrected reply.
-fn repaired(repair: &Repair, prompt: &Prompt) -> Vec<Turn> {
+fn repaired(repair: &Repair, prompt: &Prompt) -> Vec<TalkTurn> {
     let reply = match repair.reply.trim() {
         "" => "(nothing)",
         reply => &reply[..reply.floor_char_boundary(MAX_TEXT)],
@@ -283,7 +299,7 @@ fn repaired(repair: &Repair, prompt: &Prompt) -> Vec<Turn> {
          was asked for, and nothing else.",
         repair.problem
     );
-    vec![Turn::Replied(reply.to_owned()), Turn::Asked(last_line(&problem, prompt))]
+    vec![TalkTurn::Replied(reply.to_owned()), TalkTurn::Asked(last_line(&problem, prompt))]
 }
 
 fn last_line(text: &str, prompt: &Prompt) -> String {
@@ -301,14 +317,14 @@ fn is_cut(prompt: &Prompt, tokens: u64, most: &mut u64) -> bool {
     full || shrunk
 }
 
+/// Returns a number of tokens, or 0 if the provider did not count them.
+pub(super) fn count(value: &Value) -> u64 {
+    value.as_u64().unwrap_or(0)
+}
+
 /// Returns the bytes of text in a request.
-fn size(instructions: &str, prompt: &Prompt, turns: &[Turn]) -> usize {
-    let turn = |turn: &Turn| match turn {
-        Turn::Said(_) => 0,
-        Turn::Replied(text) | Turn::Asked(text) => text.len(),
-        Turn::Told(outcomes) => outcomes.iter().map(|o| o.text.len()).sum(),
-    };
-    instructions.len() + prompt.parts().map(str::len).sum::<usize>() + turns.iter().map(turn).sum::<usize>()
+fn size(instructions: &str, prompt: &Prompt, turns: &[TalkTurn]) -> usize {
+    instructions.len() + prompt.parts().map(str::len).sum::<usize>() + turns.iter().map(TalkTurn::size).sum::<usize>()
 }
 
 /// Fails if the provider's token count, including cached tokens, is too small for the bytes of the prompt: then the
@@ -414,16 +430,19 @@ mod tests {
         assert!(tried > 2000, "{tried}");
     }
 
-    #[test]
-    fn a_prompt_that_a_server_cut_to_its_context_is_noticed() {
-        let prompt = |bytes: usize| Prompt {
+    fn prompt(bytes: usize) -> Prompt {
+        Prompt {
             system: "",
             context: String::new(),
             manifest: crate::ai::ask::Manifest::default(),
             chunk: "x".repeat(bytes),
             task: String::new(),
             nonce: Nonce::new([0; 16]),
-        };
+        }
+    }
+
+    #[test]
+    fn a_prompt_that_a_server_cut_to_its_context_is_noticed() {
         for (bytes, tokens, cut) in [
             (16_000, 4096, true),
             (16_000, 4097, false),

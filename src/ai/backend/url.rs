@@ -28,12 +28,12 @@ pub(super) fn room_for_answer(context: u64, request: usize) -> u64 {
 
 /// The base address of a server, including the version.
 #[derive(Clone, Debug)]
-pub(super) struct Address {
+pub(super) struct BackendAddress {
     base: Url,
     own: bool,
 }
 
-impl Address {
+impl BackendAddress {
     /// Parses the configured address, or the default of the dialect, and adds the version if it is missing.
     ///
     /// # Errors
@@ -41,14 +41,13 @@ impl Address {
     /// Returns `Setup` if the address is not an HTTP URL, or uses plain HTTP to another machine.
     pub(super) fn of(configured: Option<&str>, dialect: &Dialect) -> Result<Self, Failure> {
         let text = configured.unwrap_or(dialect.home);
-        let wrong = |why: &str| Failure::new(Cause::Setup, format!("base_url {why}")).hint("use an https address");
-        let mut base = Url::parse(text).map_err(|_| wrong("is not a URL"))?;
+        let mut base = Url::parse(text).map_err(|_| wrong_url("is not a URL"))?;
         let local = is_local(&base);
         match base.scheme() {
             "https" => {}
             "http" if local => {}
-            "http" => return Err(wrong("must not send code and keys over plain http to another machine")),
-            _ => return Err(wrong("is not an HTTP URL")),
+            "http" => return Err(wrong_url("must not send code and keys over plain http to another machine")),
+            _ => return Err(wrong_url("is not an HTTP URL")),
         }
         let own = Url::parse(dialect.home).is_ok_and(|home| home.origin() == base.origin());
         let last = base.path().rsplit('/').find(|s| !s.is_empty()).unwrap_or_default().to_owned();
@@ -99,16 +98,21 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for BackendAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.base.as_str())
     }
 }
 
+/// Builds the failure of a configured address that cannot be used.
+fn wrong_url(why: &str) -> Failure {
+    Failure::new(Cause::Setup, format!("base_url {why}")).hint("use an https address")
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::{anthropic, google, openai};
-    use super::Address;
+    use super::BackendAddress;
 
     #[test]
     fn addresses_end_with_a_version_whether_it_was_written_or_not() {
@@ -141,7 +145,7 @@ mod tests {
             (2, None, "https://generativelanguage.googleapis.com/v1beta/x"),
             (2, Some("https://gateway.example"), "https://gateway.example/v1beta/x"),
         ] {
-            let address = Address::of(given, dialects[dialect]).unwrap();
+            let address = BackendAddress::of(given, dialects[dialect]).unwrap();
             assert_eq!(address.join(&["x"]).as_str(), expected);
             assert_eq!(address.is_own(), given.is_none(), "{expected}");
         }
@@ -151,13 +155,13 @@ mod tests {
     fn net_19_plain_http_goes_to_this_machine_only() {
         for bad in ["http://example.com/v1", "http://127.0.0.1.example.com", "http://10.0.0.1", "ftp://127.0.0.1", "x"]
         {
-            assert!(Address::of(Some(bad), &openai::DIALECT).is_err(), "{bad}");
+            assert!(BackendAddress::of(Some(bad), &openai::DIALECT).is_err(), "{bad}");
         }
     }
 
     #[test]
     fn nothing_in_a_model_name_leaves_its_place() {
-        let address = Address::of(Some("http://127.0.0.1:1"), &google::DIALECT).unwrap();
+        let address = BackendAddress::of(Some("http://127.0.0.1:1"), &google::DIALECT).unwrap();
         let path = (google::DIALECT.path)("../../x?key=1#y");
         let path: Vec<_> = path.iter().map(String::as_str).collect();
         let url = address.join(&path);

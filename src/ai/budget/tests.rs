@@ -4,8 +4,8 @@ use super::*;
 
 const PRICE: Price = Price { input: 100.0, cached: 10.0, output: 100.0 };
 
-fn limits(requests: u32, usd: f64, tokens: Option<u64>) -> Limits {
-    Limits { requests, usd, usd_is_set: true, tokens }
+fn limits(requests: u32, usd: f64, tokens: Option<u64>) -> BudgetLimits {
+    BudgetLimits { requests, usd, usd_is_set: true, tokens }
 }
 
 fn want(bytes: usize, price: Option<&Price>) -> Want<'_> {

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 /// A reply: one JSON document.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
-pub struct Reproduction {
+pub struct TestProposal {
     /// The value of the prompt's last line.
     pub nonce: String,
     /// What the test shows, in one or two sentences.
@@ -17,7 +17,7 @@ pub struct Reproduction {
     /// The shell command that runs the test from the top folder; exit code 0 means that it passes.
     pub command: String,
     /// The smallest correction with which the test passes.
-    pub fix: Vec<Edit>,
+    pub fix: Vec<FixEdit>,
 }
 
 /// A file that the repository does not have.
@@ -31,7 +31,7 @@ pub struct NewFile {
 
 /// An exact replacement in a file.
 #[derive(Clone, Debug, Default, PartialEq, JsonSchema)]
-pub struct Edit {
+pub struct FixEdit {
     /// The path from the top folder.
     pub path: String,
     /// Text that occurs once in the file, verbatim.
@@ -40,9 +40,9 @@ pub struct Edit {
     pub new: String,
 }
 
-/// Returns the schema of a [`Reproduction`]. It never changes during a run.
+/// Returns the schema of a [`TestProposal`]. It never changes during a run.
 pub fn schema() -> &'static ask::Schema {
     static SCHEMA: LazyLock<ask::Schema> =
-        LazyLock::new(|| ask::Schema { name: "reproduction", value: strict_schema_of::<Reproduction>() });
+        LazyLock::new(|| ask::Schema { name: "reproduction", value: strict_schema_of::<TestProposal>() });
     &SCHEMA
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 /// Groups related files. The groups are in the order of the change, by their first files.
 pub(super) fn clusters(files: &[Shown]) -> Vec<Vec<usize>> {
-    let names: Vec<Name> = files.iter().map(|f| Name::of(f.path().as_bytes())).collect();
+    let names: Vec<FileNameParts> = files.iter().map(|f| FileNameParts::of(f.path().as_bytes())).collect();
     let mut union = Union((0..files.len()).collect());
     let mut keys: BTreeMap<String, usize> = BTreeMap::new();
     for (i, name) in names.iter().enumerate() {
@@ -25,7 +25,7 @@ pub(super) fn clusters(files: &[Shown]) -> Vec<Vec<usize>> {
 }
 
 /// Properties of a file, derived from its path.
-struct Name {
+struct FileNameParts {
     /// Folders, in lower case, without the file name.
     folders: Vec<String>,
     /// File name in lower case, without extension and test markers.
@@ -41,7 +41,7 @@ struct Name {
     words: Vec<String>,
 }
 
-impl Name {
+impl FileNameParts {
     fn of(path: &[u8]) -> Self {
         let original = String::from_utf8_lossy(path).into_owned();
         let path = original.to_ascii_lowercase();
@@ -54,10 +54,11 @@ impl Name {
         let in_folder = folders.iter().any(|f| matches!(f.as_str(), "test" | "tests" | "__tests__" | "spec" | "specs"));
         let extension = extension.rsplit('.').next().unwrap_or_default().to_owned();
         let headers = ["h", "hh", "hpp", "hxx", "c", "cc", "cpp", "cxx", "m", "mm", "inl", "ipp"];
-        let aside = |f: &&String| !matches!(f.as_str(), "include" | "inc" | "src" | "source" | "lib");
-        let unit = headers
-            .contains(&extension.as_str())
-            .then(|| format!("unit {} {stem}", folders.iter().filter(aside).cloned().collect::<Vec<_>>().join("/")));
+        let unit = headers.contains(&extension.as_str()).then(|| {
+            let folders = folders.iter().map(String::as_str);
+            let folders = folders.filter(|f| !matches!(*f, "include" | "inc" | "src" | "source" | "lib"));
+            format!("unit {} {stem}", folders.collect::<Vec<_>>().join("/"))
+        });
         let is_migration = folders.iter().any(|f| matches!(f.as_str(), "migrations" | "migration" | "migrate"));
         let words = stem.split(|c: char| !c.is_alphabetic()).filter(|w| w.len() > 2).map(singular).collect();
         Self {
@@ -80,6 +81,14 @@ impl Name {
         (family(&self.extension), folders.collect())
     }
 
+    /// Returns true if the file likely defines database models.
+    fn is_model(&self) -> bool {
+        const WORDS: &[&str] = &["model", "models", "entity", "entities", "schema", "schemas"];
+        !self.is_migration
+            && !self.is_test
+            && self.folders.iter().chain([&self.stem]).any(|name| WORDS.contains(&name.as_str()))
+    }
+
     /// Returns the number of folders that two files share, from the end or from the start of their paths.
     fn nearness(&self, other: &Self) -> usize {
         let top = self.folders.iter().zip(&other.folders).take_while(|(a, b)| a == b).count();
@@ -93,12 +102,14 @@ fn tested(stem: &str, original: &str) -> Option<String> {
     let without = ["test_", "test-"].iter().find_map(|p| stem.strip_prefix(p)).or_else(|| {
         ["_test", "_tests", "-test", "_spec", "-spec", "_unittest"].iter().find_map(|s| stem.strip_suffix(s))
     });
-    let camel = || {
-        let stem = original.split('.').next()?;
-        let stem = ["Tests", "Test", "Spec", "IT"].iter().find_map(|s| stem.strip_suffix(s))?;
-        stem.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()).then(|| stem.to_ascii_lowercase())
-    };
-    without.map(str::to_owned).or_else(camel).filter(|s| !s.is_empty())
+    without.map(str::to_owned).or_else(|| tested_by_camel_case(original)).filter(|s| !s.is_empty())
+}
+
+/// Returns the name of the subject of a test in camel case, in lower case: `foo` for `FooTest.java`.
+fn tested_by_camel_case(file: &str) -> Option<String> {
+    let stem = file.split('.').next()?;
+    let stem = ["Tests", "Test", "Spec", "IT"].iter().find_map(|s| stem.strip_suffix(s))?;
+    stem.ends_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit()).then(|| stem.to_ascii_lowercase())
 }
 
 /// Number of sources and tests of one name above which they are grouped by folder, without a search for the nearest
@@ -106,31 +117,30 @@ fn tested(stem: &str, original: &str) -> Option<String> {
 const MANY: usize = 200;
 
 /// Joins each test with the nearest source of the same name.
-fn sources_and_tests(names: &[Name], union: &mut Union) {
+fn sources_and_tests(names: &[FileNameParts], union: &mut Union) {
     let mut by_stem: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (i, name) in names.iter().enumerate() {
         by_stem.entry(&name.stem).or_default().push(i);
     }
     for group in by_stem.values() {
-        let sources: Vec<usize> = group.iter().copied().filter(|i| !names[*i].is_test).collect();
-        let tests = || group.iter().copied().filter(|i| names[*i].is_test);
-        if sources.len().min(tests().count()) > MANY {
+        let (tests, sources): (Vec<usize>, Vec<usize>) = group.iter().copied().partition(|i| names[*i].is_test);
+        if sources.len().min(tests.len()) > MANY {
             let mut by_folder: BTreeMap<(&str, Vec<&str>), usize> = BTreeMap::new();
             for source in &sources {
                 by_folder.entry(names[*source].home()).or_insert(*source);
             }
-            for test in tests() {
+            for test in tests {
                 if let Some(source) = by_folder.get(&names[test].home()) {
                     union.join(*source, test);
                 }
             }
             continue;
         }
-        for test in tests() {
-            let alike = |s: &usize| family(&names[*s].extension) == family(&names[test].extension);
-            let near = |s: &usize| (names[*s].nearness(&names[test]), std::cmp::Reverse(*s));
-            if let Some(source) = sources.iter().copied().filter(alike).max_by_key(near) {
-                union.join(source, test);
+        for test in tests {
+            let test_name = &names[test];
+            let alike = sources.iter().filter(|s| family(&names[**s].extension) == family(&test_name.extension));
+            if let Some(source) = alike.max_by_key(|s| (names[**s].nearness(test_name), std::cmp::Reverse(**s))) {
+                union.join(*source, test);
             }
         }
     }
@@ -147,14 +157,10 @@ fn family(extension: &str) -> &str {
 }
 
 /// Joins each migration with the model that its name mentions, or with the models of its application.
-fn migrations(names: &[Name], union: &mut Union) {
-    let is_model = |n: &Name| {
-        let word = |w: &str| matches!(w, "model" | "models" | "entity" | "entities" | "schema" | "schemas");
-        !n.is_migration && !n.is_test && (n.folders.iter().any(|f| word(f)) || word(&n.stem))
-    };
+fn migrations(names: &[FileNameParts], union: &mut Union) {
     // The first model for each word, and for each folder.
     let (mut by_word, mut by_folder) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&[String], usize>::new());
-    for (i, model) in names.iter().enumerate().filter(|(_, n)| is_model(n)) {
+    for (i, model) in names.iter().enumerate().filter(|(_, n)| n.is_model()) {
         for word in &model.words {
             by_word.entry(word).or_insert(i);
         }
@@ -163,8 +169,9 @@ fn migrations(names: &[Name], union: &mut Union) {
     for (i, migration) in names.iter().enumerate().filter(|(_, n)| n.is_migration) {
         let named = migration.words.iter().filter_map(|w| by_word.get(w.as_str())).min();
         // Django stores the migrations of an application next to its models.
-        let above = || (1..migration.folders.len()).filter_map(|n| by_folder.get(&migration.folders[..n])).min();
-        if let Some(model) = named.or_else(above) {
+        let model =
+            named.or_else(|| (1..migration.folders.len()).filter_map(|n| by_folder.get(&migration.folders[..n])).min());
+        if let Some(model) = model {
             union.join(*model, i);
         }
     }
@@ -193,7 +200,6 @@ fn translation(folders: &[String], file: &str) -> Option<String> {
         "po",
     ];
     let (stem, extension) = file.split_once('.')?;
-    let shared = |folders: &[String], file: &str| Some(format!("text {} {file}", folders.join("/")));
     let texts = [
         "json",
         "yml",
@@ -224,26 +230,31 @@ fn translation(folders: &[String], file: &str) -> Option<String> {
         if android && extension == "xml" || apple || plain {
             let mut all = folders.to_vec();
             all[i] = "*".to_owned();
-            return shared(&all, file);
+            return Some(translation_key(&all, file));
         }
     }
     // One file per language: `locales/de.json`, `messages_de.properties`, `app.de.yml`.
     if at_home && is_language(stem) {
-        return shared(folders, &format!("*.{extension}"));
+        return Some(translation_key(folders, &format!("*.{extension}")));
     }
     if let Some((base, end)) = stem.split_once('_')
         && is_language(end)
         && matches!(extension, "properties" | "arb")
     {
-        return shared(folders, &format!("{base}.{extension}"));
+        return Some(translation_key(folders, &format!("{base}.{extension}")));
     }
     if let Some((language, rest)) = extension.split_once('.')
         && is_language(language)
         && (at_home || matches!(rest, "xlf" | "resx" | "yml" | "yaml"))
     {
-        return shared(folders, &format!("{stem}.{rest}"));
+        return Some(translation_key(folders, &format!("{stem}.{rest}")));
     }
-    (matches!(extension, "properties" | "arb" | "resx" | "xlf")).then(|| shared(folders, file)).flatten()
+    (matches!(extension, "properties" | "arb" | "resx" | "xlf")).then(|| translation_key(folders, file))
+}
+
+/// Builds the key of a translation from its path without the language.
+fn translation_key(folders: &[String], file: &str) -> String {
+    format!("text {} {file}", folders.join("/"))
 }
 
 /// Returns true if a word has the format of a language tag: `de`, `pt-br`, `zh_hans`.

@@ -8,18 +8,20 @@ use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, Line
 /// Builds a file with one hunk of added lines for each number.
 fn file(path: &str, hunks: &[usize]) -> Shown {
     let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
-    let mut number = 0;
-    let mut hunk = |lines: usize| {
-        let lines = (0..lines).map(|_| {
-            number += 1;
-            ShownLine { kind: LineKind::Added, old: None, new: LineNo::new(number), text: "x = 1".to_owned() }
+    let mut numbers = (1..).map(LineNo::new);
+    let hunks = hunks.iter().map(|count| {
+        let lines = numbers.by_ref().take(*count).map(|new| ShownLine {
+            kind: LineKind::Added,
+            old: None,
+            new,
+            text: "x = 1".to_owned(),
         });
         ShownHunk { section: String::new(), lines: lines.collect() }
-    };
+    });
     Shown {
         name: path.to_owned(),
         old_name: None,
-        hunks: hunks.iter().map(|n| hunk(*n)).collect(),
+        hunks: hunks.collect(),
         change: FileChange {
             entry: Entry { kind: ChangeKind::Added, old: None, new: Some(side) },
             body: Body::between(None, Some(b"x\n".to_vec()), Attribute::Unset),
@@ -38,20 +40,23 @@ fn group(files: Vec<Shown>) -> Group {
 const WIDE: Limits = Limits { files: 50, lines: 2_000, bytes: 1_000_000, requests: 40 };
 
 /// Lists the files of each chunk, and the lines of split files.
-fn shape(groups: &[Group], plan: &Plan) -> Vec<String> {
-    let name = |c: &Chunk, p: &Piece| {
-        let path = groups[c.group].files[p.file].path().to_wire();
-        if !p.split {
-            return path;
-        }
-        let parts: Vec<_> = p.hunks.iter().map(|h| format!("{}:{}-{}", h.hunk, h.lines.start, h.lines.end)).collect();
-        format!("{path}[{}]", parts.join(" "))
-    };
-    plan.chunks.iter().map(|c| c.pieces.iter().map(|p| name(c, p)).collect::<Vec<_>>().join(" ")).collect()
+fn shape(groups: &[Group], plan: &ReviewPlan) -> Vec<String> {
+    let chunks = plan.chunks.iter();
+    chunks.map(|c| c.pieces.iter().map(|p| name(&groups[c.group], p)).collect::<Vec<_>>().join(" ")).collect()
+}
+
+/// Returns the path of a piece, and the lines of a split file.
+fn name(group: &Group, piece: &FilePiece) -> String {
+    let path = group.files[piece.file].path().to_wire();
+    if !piece.split {
+        return path;
+    }
+    let parts: Vec<_> = piece.hunks.iter().map(|h| format!("{}:{}-{}", h.hunk, h.lines.start, h.lines.end)).collect();
+    format!("{path}[{}]", parts.join(" "))
 }
 
 /// Asserts that every line is in exactly one chunk, or its file is listed as left out.
-fn assert_complete(groups: &[Group], plan: &Plan) {
+fn assert_complete(groups: &[Group], plan: &ReviewPlan) {
     for (g, group) in groups.iter().enumerate() {
         for (f, file) in group.files.iter().enumerate() {
             let pieces = plan.chunks.iter().filter(|c| c.group == g).flat_map(|c| &c.pieces).filter(|p| p.file == f);
@@ -85,11 +90,10 @@ fn what_fits_is_one_request() {
 
 #[test]
 fn each_limit_holds() {
-    let files = || (0..7).map(|i| file(&format!("f{i}.rs"), &[10])).collect::<Vec<_>>();
     for (limits, most) in
         [(Limits { files: 3, ..WIDE }, 3), (Limits { lines: 25, ..WIDE }, 2), (Limits { bytes: 500, ..WIDE }, 3)]
     {
-        let groups = [group(files())];
+        let groups = [group((0..7).map(|i| file(&format!("f{i}.rs"), &[10])).collect())];
         let plan = plan(&groups, &limits);
         assert_complete(&groups, &plan);
         assert!(plan.chunks.iter().all(|c| c.pieces.len() <= most), "{limits:?}: {:?}", shape(&groups, &plan));
@@ -97,17 +101,19 @@ fn each_limit_holds() {
     }
 }
 
+/// Returns true if one request contains all the files, among others of the same size.
+fn are_together(paths: &[&str]) -> bool {
+    let mut files: Vec<_> = (0..3).map(|i| file(&format!("a{i}/filler.rs"), &[8])).collect();
+    files.extend(paths.iter().map(|p| file(p, &[8])));
+    files.extend((0..3).map(|i| file(&format!("z{i}/filler.rs"), &[8])));
+    files.sort_by(|a, b| a.path().cmp(b.path()));
+    planned(files, Limits { lines: 8 * paths.len(), ..WIDE })
+        .iter()
+        .any(|chunk| paths.iter().all(|p| chunk.split(' ').any(|c| c == *p)))
+}
+
 #[test]
 fn what_belongs_together_stays_together() {
-    let together = |paths: &[&str]| {
-        let mut files: Vec<_> = (0..3).map(|i| file(&format!("a{i}/filler.rs"), &[8])).collect();
-        files.extend(paths.iter().map(|p| file(p, &[8])));
-        files.extend((0..3).map(|i| file(&format!("z{i}/filler.rs"), &[8])));
-        files.sort_by(|a, b| a.path().cmp(b.path()));
-        planned(files, Limits { lines: 8 * paths.len(), ..WIDE })
-            .iter()
-            .any(|chunk| paths.iter().all(|p| chunk.split(' ').any(|c| c == *p)))
-    };
     for paths in [
         &["src/foo.py", "tests/test_foo.py"][..],
         &["pkg/foo.go", "pkg/foo_test.go"],
@@ -124,11 +130,11 @@ fn what_belongs_together_stays_together() {
         &["app/models/user.rb", "db/migrate/20240101_add_email_to_users.rb"],
         &["shop/migrations/0002_auto.py", "shop/models.py"],
     ] {
-        assert!(together(paths), "{paths:?}");
+        assert!(are_together(paths), "{paths:?}");
     }
     // Only the file names are similar.
     for paths in [&["b/x.json", "y/x.json"][..], &["b/de.rs", "y/en.rs"], &["b/foo.py", "y/test_foo.js"]] {
-        assert!(!together(paths), "{paths:?}");
+        assert!(!are_together(paths), "{paths:?}");
     }
 }
 
@@ -165,20 +171,20 @@ fn what_more_requests_would_take_is_named() {
     let groups = [group(vec![file("a.rs", &[5]), file("b.rs", &[25])]), group(vec![file("c.rs", &[5])])];
     let plan = plan(&groups, &Limits { lines: 10, requests: 2, ..WIDE });
     assert_eq!(plan.chunks.len(), 2);
-    let left = |group, file, partly| LeftOut { group, file, partly };
-    assert_eq!(plan.left_out, [left(0, 1, true), left(1, 0, false)]);
+    let expected = [LeftOut { group: 0, file: 1, partly: true }, LeftOut { group: 1, file: 0, partly: false }];
+    assert_eq!(plan.left_out, expected);
     assert_complete(&groups, &plan);
+}
+
+/// Builds 200 files, of which one has more lines than the others.
+fn many_files(longer: usize) -> Vec<Shown> {
+    (0..200).map(|i| file(&format!("src/m{i:03}/x{i}.rs"), &[if i == longer { 19 } else { 10 }])).collect()
 }
 
 #[test]
 fn an_edit_moves_few_chunks() {
-    let files = |edited: usize| {
-        (0..200)
-            .map(|i| file(&format!("src/m{i:03}/x{i}.rs"), &[if i == edited { 19 } else { 10 }]))
-            .collect::<Vec<_>>()
-    };
     let limits = Limits { lines: 200, ..WIDE };
-    let (before, after) = (planned(files(999), limits), planned(files(20), limits));
+    let (before, after) = (planned(many_files(999), limits), planned(many_files(20), limits));
     let kept = after.iter().filter(|c| before.contains(c)).count();
     assert!(kept + 3 >= after.len(), "{kept} of {}", after.len());
 }
@@ -195,7 +201,7 @@ fn halving_ends_and_loses_nothing() {
         }
     }
     assert_eq!(done.len(), 42);
-    assert_complete(&groups, &Plan { chunks: done, left_out: Vec::new() });
+    assert_complete(&groups, &ReviewPlan { chunks: done, left_out: Vec::new() });
 }
 
 #[test]

@@ -14,22 +14,22 @@ const MOST: usize = 2;
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct List {
-    language: Vec<Language>,
+struct LanguageList {
+    language: Vec<ChecklistLanguage>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Language {
+struct ChecklistLanguage {
     name: String,
     extensions: Vec<String>,
     /// Defects, on one line.
     defects: String,
 }
 
-fn languages() -> &'static [Language] {
-    static LANGUAGES: LazyLock<Vec<Language>> =
-        LazyLock::new(|| toml::from_str(LIST).map_or(Vec::new(), |list: List| list.language));
+fn languages() -> &'static [ChecklistLanguage] {
+    static LANGUAGES: LazyLock<Vec<ChecklistLanguage>> =
+        LazyLock::new(|| toml::from_str(LIST).map_or(Vec::new(), |list: LanguageList| list.language));
     &LANGUAGES
 }
 
@@ -48,15 +48,14 @@ pub(super) fn checklist(group: &Group, chunk: &Chunk, out: &mut String) {
     }
     counts.sort_by_key(|(language, changed)| (Reverse(*changed), *language));
     for (language, _) in counts.into_iter().take(MOST) {
-        let Language { name, defects, .. } = &languages()[language];
+        let ChecklistLanguage { name, defects, .. } = &languages()[language];
         let _ = writeln!(out, "Easy to overlook in {name}: {defects}.");
     }
 }
 
 /// Returns the maximum bytes of a [`checklist`].
 pub(super) fn longest() -> usize {
-    let bytes = |l: &Language| l.name.len() + l.defects.len() + 24;
-    MOST * languages().iter().map(bytes).max().unwrap_or_default()
+    MOST * languages().iter().map(|l| l.name.len() + l.defects.len() + 24).max().unwrap_or_default()
 }
 
 fn language_of(file: &Shown) -> Option<usize> {
@@ -64,8 +63,7 @@ fn language_of(file: &Shown) -> Option<usize> {
     let name = path.rsplit(|b| *b == b'/').next().unwrap_or(path);
     let dot = memchr::memrchr(b'.', name)?;
     let extension = &name[dot + 1..];
-    let has = |l: &Language| l.extensions.iter().any(|e| e.as_bytes().eq_ignore_ascii_case(extension));
-    languages().iter().position(has)
+    languages().iter().position(|l| l.extensions.iter().any(|e| e.as_bytes().eq_ignore_ascii_case(extension)))
 }
 
 #[cfg(test)]
@@ -75,7 +73,7 @@ mod tests {
 
     #[test]
     fn the_list_has_each_extension_once_and_short_lines() {
-        let list: List = toml::from_str(LIST).unwrap();
+        let list: LanguageList = toml::from_str(LIST).unwrap();
         assert!(list.language.len() >= 12, "{}", list.language.len());
         let all: Vec<&String> = list.language.iter().flat_map(|l| &l.extensions).collect();
         assert_eq!(all.iter().collect::<HashSet<_>>().len(), all.len());

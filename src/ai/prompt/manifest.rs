@@ -2,7 +2,7 @@
 
 use super::fence::fenced;
 use crate::ai::ask::Manifest;
-use crate::ai::kept::Kept;
+use crate::ai::kept::ExcludedFile;
 use crate::ai::material::{Group, Shown};
 use crate::ai::plan::Chunk;
 use crate::ai::related::distance;
@@ -21,7 +21,7 @@ const COUNTS: usize = 200;
 
 /// Lists the change: each path with its added and removed lines and its changed definitions, the paths nearest to the
 /// chunk first. Empty for a change of one file that is whole in the chunk.
-pub(super) fn manifest(group: &Group, kept: &[Kept], chunk: &Chunk) -> Manifest {
+pub(super) fn manifest(group: &Group, kept: &[ExcludedFile], chunk: &Chunk) -> Manifest {
     if is_alone(group, kept) && chunk.pieces.iter().all(|p| !p.split) {
         return Manifest::default();
     }
@@ -30,7 +30,7 @@ pub(super) fn manifest(group: &Group, kept: &[Kept], chunk: &Chunk) -> Manifest 
 }
 
 /// Lists the change for a question about one of its files. Empty for a change of this file only.
-pub(super) fn beside(group: &Group, kept: &[Kept], file: usize) -> Manifest {
+pub(super) fn beside(group: &Group, kept: &[ExcludedFile], file: usize) -> Manifest {
     match is_alone(group, kept) {
         true => Manifest::default(),
         false => list(group, kept, &[file]),
@@ -38,12 +38,12 @@ pub(super) fn beside(group: &Group, kept: &[Kept], file: usize) -> Manifest {
 }
 
 /// Returns true if the change has only one file.
-fn is_alone(group: &Group, kept: &[Kept]) -> bool {
+fn is_alone(group: &Group, kept: &[ExcludedFile]) -> bool {
     group.files.len() == 1 && kept.is_empty() && group.related.bare.is_empty()
 }
 
 /// A file of the list.
-struct Entry<'g> {
+struct ManifestEntry<'g> {
     path: &'g RepoPath,
     /// Line with counts and definitions.
     line: String,
@@ -54,7 +54,7 @@ struct Entry<'g> {
 }
 
 /// Lists all files within [`MOST`] bytes, those nearest to `own` first.
-fn list(group: &Group, kept: &[Kept], own: &[usize]) -> Manifest {
+fn list(group: &Group, kept: &[ExcludedFile], own: &[usize]) -> Manifest {
     let (mut text, mut key) = (String::new(), String::new());
     let (mut more, mut more_kept, mut is_full) = (0, 0, false);
     for entry in nearest(group, kept, own) {
@@ -79,23 +79,25 @@ fn list(group: &Group, kept: &[Kept], own: &[usize]) -> Manifest {
 }
 
 /// Returns the entries of `own` files first, then the others by the number of folders between them and those.
-fn nearest<'g>(group: &'g Group, kept: &'g [Kept], own: &[usize]) -> Vec<Entry<'g>> {
-    let mut entries: Vec<(bool, Entry<'g>)> = Vec::new();
+fn nearest<'g>(group: &'g Group, kept: &'g [ExcludedFile], own: &[usize]) -> Vec<ManifestEntry<'g>> {
+    let mut entries: Vec<(bool, ManifestEntry<'g>)> = Vec::new();
     for (index, file) in group.files.iter().enumerate() {
         let line = line(file, group.related.changed.get(index).map_or(&[], Vec::as_slice));
         let key = format!("{}{}\n", file.name, renamed(file.old_name.as_deref()));
-        entries.push((!own.contains(&index), Entry { path: file.path(), line, key, is_shown: true }));
+        entries.push((!own.contains(&index), ManifestEntry { path: file.path(), line, key, is_shown: true }));
     }
     for file in &group.related.bare {
         let line = format!("{} +0 -0{}\n", file.name, renamed(file.old_name.as_deref()));
-        entries.push((true, Entry { path: &file.path, key: line.clone(), line, is_shown: true }));
+        entries.push((true, ManifestEntry { path: &file.path, key: line.clone(), line, is_shown: true }));
     }
     for file in kept {
         let line = format!("{} (not shown: {})\n", file.name, file.why.name());
-        entries.push((true, Entry { path: &file.path, key: line.clone(), line, is_shown: false }));
+        entries.push((true, ManifestEntry { path: &file.path, key: line.clone(), line, is_shown: false }));
     }
-    let away = |path: &RepoPath| own.iter().map(|o| distance(group.files[*o].path(), path)).min();
-    entries.sort_by_cached_key(|(is_other, entry)| (*is_other, away(entry.path), !entry.is_shown));
+    entries.sort_by_cached_key(|(is_other, entry)| {
+        let away = own.iter().map(|o| distance(group.files[*o].path(), entry.path)).min();
+        (*is_other, away, !entry.is_shown)
+    });
     entries.into_iter().map(|(_, entry)| entry).collect()
 }
 

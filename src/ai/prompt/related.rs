@@ -17,7 +17,7 @@ const MAX_NAMES: usize = 10;
 const NEAR: u32 = 22;
 
 /// Lines of a file with their numbers.
-type Numbered<'g> = Vec<(u32, &'g str)>;
+type NumberedLines<'g> = Vec<(u32, &'g str)>;
 
 /// The selected related code for a chunk.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(super) struct Picked<'g> {
     /// Lines around hunks, by file and number.
     around: BTreeMap<usize, BTreeMap<u32, &'g str>>,
     /// The other excerpts in order, each with the lines that no earlier excerpt includes.
-    others: Vec<(&'g Excerpt, Numbered<'g>)>,
+    others: Vec<(&'g Excerpt, NumberedLines<'g>)>,
     left_out: Vec<&'g Excerpt>,
     beyond: Vec<&'g Beyond>,
     is_cut: bool,
@@ -47,18 +47,17 @@ impl<'g> Picked<'g> {
 
     /// Selects the excerpts about some hunks, without the lines of the hunks, the most useful first, while they fit.
     pub(super) fn fit(group: &'g Group, parts: &ShownParts, room: usize) -> Self {
-        let is_about = |file: usize, hunks: &RangeInclusive<usize>| {
-            parts.iter().any(|(of, hunk, _)| *of == file && hunks.contains(hunk))
-        };
         let all = &group.related;
-        let mut wanted: Vec<&Excerpt> = all.excerpts.iter().filter(|e| is_about(e.file, &e.hunks)).collect();
-        let is_of_test = |e: &Excerpt| is_test_path(group.files[e.file].path().as_bytes());
-        wanted.sort_by_key(|e| (e.why > Why::File && is_of_test(e), e.why.max(Why::File)));
+        let mut wanted: Vec<&Excerpt> = all.excerpts.iter().filter(|e| has_hunk(parts, e.file, &e.hunks)).collect();
+        wanted.sort_by_key(|e| {
+            let is_of_test = e.why > Why::File && is_test_path(group.files[e.file].path().as_bytes());
+            (is_of_test, e.why.max(Why::File))
+        });
         // An excerpt with the definition includes the signature.
         let defined: BTreeSet<(&str, u32)> = wanted.iter().filter(|e| is_definition(e)).map(|e| place(e)).collect();
         wanted.retain(|e| e.why != Why::Nearby || !defined.contains(&place(e)));
         let mut picked = Self {
-            beyond: all.beyond.iter().filter(|b| is_about(b.file, &b.hunks)).collect(),
+            beyond: all.beyond.iter().filter(|b| has_hunk(parts, b.file, &b.hunks)).collect(),
             is_cut: all.is_cut,
             unread: all.unread.list(),
             added: group.files.iter().map(|f| (f.name.as_str(), added(f))).collect(),
@@ -92,7 +91,7 @@ impl<'g> Picked<'g> {
     }
 
     /// Adds lines of an excerpt if they fit in the remaining room.
-    fn take(&mut self, of: &'g Excerpt, lines: Numbered<'g>, left: &mut usize, seen: &mut BTreeSet<u32>) -> bool {
+    fn take(&mut self, of: &'g Excerpt, lines: NumberedLines<'g>, left: &mut usize, seen: &mut BTreeSet<u32>) -> bool {
         let size = lines.iter().map(|(_, text)| text.len() + 9).sum::<usize>();
         let size = size + if is_around(of) { 0 } else { of.head_size() };
         let Some(rest) = left.checked_sub(size).filter(|_| !lines.is_empty()) else { return false };
@@ -144,6 +143,11 @@ impl<'g> Picked<'g> {
     }
 }
 
+/// Returns true if one of the parts is in one of these hunks of a file.
+fn has_hunk(parts: &ShownParts, file: usize, hunks: &RangeInclusive<usize>) -> bool {
+    parts.iter().any(|(of, hunk, _)| *of == file && hunks.contains(hunk))
+}
+
 fn is_definition(excerpt: &Excerpt) -> bool {
     matches!(excerpt.why, Why::DefinitionHere | Why::Owner | Why::Definition)
 }
@@ -158,10 +162,10 @@ fn is_around(excerpt: &Excerpt) -> bool {
 }
 
 /// Returns the lines of an excerpt that are near its hunks. Empty for an excerpt that is not around hunks.
-fn near<'g>(excerpt: &Excerpt, lines: &Numbered<'g>, hunks: Option<&BTreeSet<u32>>) -> Numbered<'g> {
+fn near<'g>(excerpt: &Excerpt, lines: &NumberedLines<'g>, hunks: Option<&BTreeSet<u32>>) -> NumberedLines<'g> {
     let Some(hunks) = hunks.filter(|_| is_around(excerpt)) else { return Vec::new() };
-    let is_near = |number: u32| hunks.range(number.saturating_sub(NEAR)..=number.saturating_add(NEAR)).next().is_some();
-    lines.iter().filter(|(number, _)| is_near(*number)).copied().collect()
+    let lines = lines.iter().copied();
+    lines.filter(|(n, _)| hunks.range(n.saturating_sub(NEAR)..=n.saturating_add(NEAR)).next().is_some()).collect()
 }
 
 /// Returns the numbers of the lines that a change adds.
@@ -172,13 +176,12 @@ fn added(file: &Shown) -> BTreeSet<u32> {
 
 /// Returns the lines of an excerpt that are not included yet. Returns `None` if they are useless: blank, or without the
 /// name that the excerpt is about.
-fn unseen<'g>(excerpt: &'g Excerpt, seen: &BTreeSet<u32>) -> Option<Numbered<'g>> {
+fn unseen<'g>(excerpt: &'g Excerpt, seen: &BTreeSet<u32>) -> Option<NumberedLines<'g>> {
     let lines = excerpt.lines.iter().map(|(number, text)| (*number, text.as_str()));
-    let lines: Numbered<'_> = lines.filter(|(number, _)| !seen.contains(number)).collect();
-    let has_name = |text: &str| excerpt.names().any(|name| text.contains(name));
+    let lines: NumberedLines<'_> = lines.filter(|(number, _)| !seen.contains(number)).collect();
     let says_something = match excerpt.why {
         Why::Call | Why::CallOfNew | Why::Test if lines.len() < excerpt.lines.len() => {
-            lines.iter().any(|(_, text)| has_name(text))
+            lines.iter().any(|(_, text)| excerpt.names().any(|name| text.contains(name)))
         }
         _ => lines.iter().any(|(_, text)| text.chars().any(char::is_alphanumeric)),
     };
@@ -186,8 +189,11 @@ fn unseen<'g>(excerpt: &'g Excerpt, seen: &BTreeSet<u32>) -> Option<Numbered<'g>
 }
 
 fn heading(e: &Excerpt, lines: &[(u32, &str)], out: &mut String) {
-    let number = |line: Option<&(u32, &str)>| line.map_or(0, |(number, _)| *number);
-    let (first, last) = (number(lines.first()), number(lines.last()));
+    let (first, last) = match lines {
+        [] => (0, 0),
+        [(only, _)] => (*only, *only),
+        [(first, _), .., (last, _)] => (*first, *last),
+    };
     let place = format!("{}:{first}-{last}", e.path);
     let alias = if e.alias.is_empty() { String::new() } else { format!(" (imported as {})", e.alias) };
     let inside = if e.inside.is_empty() { String::new() } else { format!(" in {}", e.inside) };
@@ -220,18 +226,22 @@ fn counted(excerpts: &[&Excerpt]) -> String {
 
 /// Lists the numbers of omitted overrides, uses and tests for each name.
 fn further(all: &[&Beyond]) -> String {
-    let kind = |b: &Beyond| match b.why {
-        Why::Override => "overrides",
-        Why::Test => "tests",
-        _ => "uses",
-    };
-    let mut named: Vec<String> =
-        all.iter().take(MAX_NAMES).map(|b| format!("{} more {} of {}", b.count, kind(b), b.name)).collect();
+    let named = all.iter().take(MAX_NAMES);
+    let mut named: Vec<String> = named.map(|b| format!("{} more {} of {}", b.count, use_kind(b.why), b.name)).collect();
     let rest: usize = all.iter().skip(MAX_NAMES).map(|b| b.count).sum();
     if rest > 0 {
         named.push(format!("{rest} of other names"));
     }
     named.join(", ")
+}
+
+/// Returns the plural name of the kind of omitted excerpts.
+fn use_kind(why: Why) -> &'static str {
+    match why {
+        Why::Override => "overrides",
+        Why::Test => "tests",
+        _ => "uses",
+    }
 }
 
 /// Returns the lines of a file between two line numbers, exclusive.

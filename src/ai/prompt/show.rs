@@ -1,8 +1,8 @@
 //! Renders a chunk of the change.
 
 use super::related::{self, Picked};
-use crate::ai::material::{Group, Shown, ShownHunk, ShownLine};
-use crate::ai::plan::{Chunk, Piece};
+use crate::ai::material::{Group, Shown, ShownHunk};
+use crate::ai::plan::{Chunk, FilePiece};
 use crate::ai::section::Language;
 use crate::diff::{ChangeKind, FileMode, LineKind};
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ pub(super) fn chunk(group: &Group, chunk: &Chunk, picked: &Picked<'_>, out: &mut
     }
 }
 
-fn piece(file: &Shown, piece: &Piece, picked: &Picked<'_>, out: &mut String) {
+fn piece(file: &Shown, piece: &FilePiece, picked: &Picked<'_>, out: &mut String) {
     heading(file, piece.split, out);
     let nothing = BTreeMap::new();
     let around = picked.around(piece.file).unwrap_or(&nothing);
@@ -31,8 +31,8 @@ fn piece(file: &Shown, piece: &Piece, picked: &Picked<'_>, out: &mut String) {
     let mut last = 0;
     for part in &piece.hunks {
         let hunk = &file.hunks[part.hunk];
-        let numbers = || hunk.lines[part.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
-        let first = numbers().next();
+        let mut numbers = hunk.lines[part.lines.clone()].iter().filter_map(|l| l.new.map(|n| n.get()));
+        let first = numbers.clone().next();
         let before = first.map_or_else(Vec::new, |first| related::between(around, last, first));
         // Lines that directly follow the previous hunk belong to its section.
         let (after, before) = before.split_at(continuing(&before, last));
@@ -44,7 +44,7 @@ fn piece(file: &Shown, piece: &Piece, picked: &Picked<'_>, out: &mut String) {
         }
         unchanged(before, added, out);
         lines(hunk, part.lines.clone(), out);
-        last = numbers().next_back().unwrap_or(last);
+        last = numbers.next_back().unwrap_or(last);
     }
     let beyond = related::between(around, last, u32::MAX);
     unchanged(&beyond, added, out);
@@ -85,8 +85,7 @@ pub(super) fn heading(file: &Shown, split: bool, out: &mut String) {
         (ChangeKind::Copied { .. }, Some(old)) => about.push(format!("copied from {old}")),
         _ => {}
     }
-    let mode = |side: &Option<crate::diff::Side>| side.as_ref().map(|s| s.mode);
-    match (mode(&entry.old), mode(&entry.new)) {
+    match (entry.old.as_ref().map(|s| s.mode), entry.new.as_ref().map(|s| s.mode)) {
         (_, Some(FileMode::Symlink)) => about.push("a symbolic link".to_owned()),
         (Some(FileMode::Regular) | None, Some(FileMode::Executable)) => about.push("executable".to_owned()),
         (Some(FileMode::Executable), Some(FileMode::Regular)) => about.push("no longer executable".to_owned()),
@@ -106,9 +105,9 @@ pub(super) fn section(file: &Shown, hunk: &ShownHunk, start: usize, out: &mut St
     let language = Language::of(file.path());
     // If all lines of the hunk are removed, use the removed lines above.
     let is_gone = !hunk.lines.iter().any(|l| l.kind != LineKind::Removed);
-    let side = |l: &&ShownLine| is_gone || l.kind != LineKind::Removed;
-    let inside = hunk.lines[..start].iter().rev().take(LOOK_BACK).filter(side);
-    let inside = inside.into_iter().find_map(|l| language.start(l.text.as_bytes()).and_then(|r| l.text.get(r)));
+    let above = hunk.lines[..start].iter().rev().take(LOOK_BACK);
+    let mut above = above.filter(|l| is_gone || l.kind != LineKind::Removed);
+    let inside = above.find_map(|l| language.start(l.text.as_bytes()).and_then(|r| l.text.get(r)));
     match inside.unwrap_or(&hunk.section) {
         "" => out.push_str("@@\n"),
         section => {
@@ -137,15 +136,21 @@ pub(super) fn lines(hunk: &ShownHunk, range: Range<usize>, out: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ai::material::SideSymbols;
+    use crate::ai::material::{ShownLine, SideSymbols};
     use crate::diff::{Attribute, Body, Entry, FileChange, RepoPath, Side};
     use std::time::{Duration, Instant};
 
+    fn removed(text: &str) -> ShownLine {
+        ShownLine { kind: LineKind::Removed, old: None, new: None, text: text.to_owned() }
+    }
+
+    fn hunk(lines: Vec<ShownLine>) -> ShownHunk {
+        ShownHunk { section: "def above():".to_owned(), lines }
+    }
+
     #[test]
     fn a_part_of_a_long_deletion_is_shown_in_time_that_grows_with_its_lines() {
-        let line = |text: &str| ShownLine { kind: LineKind::Removed, old: None, new: None, text: text.to_owned() };
-        let mut lines: Vec<ShownLine> = (0..200_000).map(|_| line("    x()")).collect();
-        let hunk = |lines| ShownHunk { section: "def above():".to_owned(), lines };
+        let lines = (0..200_000).map(|_| removed("    x()")).collect();
         let file = Shown {
             name: "a.py".to_owned(),
             old_name: None,
@@ -164,11 +169,11 @@ mod tests {
             symbols: SideSymbols::default(),
         };
         let (mut out, begun) = (String::new(), Instant::now());
-        section(&file, &hunk(std::mem::take(&mut lines)), 200_000, &mut out);
+        section(&file, &hunk(lines), 200_000, &mut out);
         assert_eq!(out, "@@ def above():\n");
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         out.clear();
-        section(&file, &hunk(vec![line("def gone():"), line("    x()")]), 2, &mut out);
+        section(&file, &hunk(vec![removed("def gone():"), removed("    x()")]), 2, &mut out);
         assert_eq!(out, "@@ def gone():\n");
     }
 }

@@ -8,9 +8,11 @@ const MAX_LINES: usize = 8;
 
 /// Returns true if a name is written as a constant: `MAX_RETRIES`.
 pub(super) fn is_constant(name: &str) -> bool {
-    let is_allowed = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_';
     let letters = name.bytes().filter(u8::is_ascii_uppercase).count();
-    name.len() >= 3 && letters >= 2 && name.bytes().all(is_allowed) && !name.starts_with(|c: char| c.is_ascii_digit())
+    name.len() >= 3
+        && letters >= 2
+        && name.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_')
+        && !name.starts_with(|c: char| c.is_ascii_digit())
 }
 
 /// Returns the line ranges, counted from 1, of the definitions of a name in a text.
@@ -38,14 +40,12 @@ fn last(lines: &[&str], first: usize) -> usize {
 
 /// Returns true if a line defines a name: an assignment with only modifiers and a type before the name, or a macro.
 fn defines(line: &str, name: &str) -> bool {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     for (at, _) in line.match_indices(name) {
         let (before, after) = (&line[..at], &line[at + name.len()..]);
         if before.ends_with(is_word) || after.starts_with(is_word) {
             continue;
         }
-        let is_modifier = |c: char| is_word(c) || c.is_whitespace() || "#<>[]*&:,?'".contains(c);
-        if !before.chars().all(is_modifier) {
+        if !before.chars().all(|c| is_word(c) || c.is_whitespace() || "#<>[]*&:,?'".contains(c)) {
             return false;
         }
         if before.trim_start().starts_with('#') {
@@ -58,6 +58,11 @@ fn defines(line: &str, name: &str) -> bool {
         return rest.contains('=') && is_type && is_plain && !value.starts_with(['=', '>', '~']);
     }
     false
+}
+
+/// Returns true if a character can be part of a name.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 #[cfg(test)]

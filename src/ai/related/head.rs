@@ -118,22 +118,26 @@ pub(super) fn head(
     if end - start < TYPE_LINES {
         return vec![start..=end];
     }
-    let is_inside = |other: &&Definition| *other.lines.start() > start && *other.lines.end() <= end;
-    let inner: Vec<&Definition> = all.iter().filter(is_inside).collect();
-    let is_constructor = |other: &Definition| CONSTRUCTORS.contains(&other.name.as_str()) || other.name == d.name;
-    let constructor = inner.iter().find(|other| is_constructor(other));
+    let inner = all.iter().filter(|other| *other.lines.start() > start && *other.lines.end() <= end);
+    let inner: Vec<&Definition> = inner.collect();
+    let constructor = inner.iter().find(|other| is_constructor(other, d));
     let mut shown: BTreeSet<u32> = d.signature.clone().collect();
     shown.extend(constructor.into_iter().flat_map(|c| c.signature.clone()));
     let without = shown.len();
-    let is_field = |line: u32| {
-        let within = |other: &&&Definition| other.kind == Kind::Function && other.lines.contains(&line);
-        inner.iter().filter(within).all(|other| is_constructor(other))
-    };
-    shown.extend(fields(start..=end, text, named, is_field).into_iter().take(MAX_FIELDS));
+    let fields = fields(start..=end, text, named, |line| {
+        let mut around = inner.iter().filter(|other| other.kind == Kind::Function && other.lines.contains(&line));
+        around.all(|other| is_constructor(other, d))
+    });
+    shown.extend(fields.into_iter().take(MAX_FIELDS));
     if constructor.is_none() && shown.len() == without {
         return vec![start..=start + TYPE_START - 1];
     }
     ranges(&shown)
+}
+
+/// Returns true if a definition inside a type is likely its constructor.
+fn is_constructor(definition: &Definition, of: &Definition) -> bool {
+    CONSTRUCTORS.contains(&definition.name.as_str()) || definition.name == of.name
 }
 
 /// Returns the lines of a type that contain one of the words and can define a field.

@@ -20,7 +20,7 @@ const OWN_LINES: [&str; 5] = ["group", "namespace", "applicationId", "mainClass"
 
 /// The packages of the tree and of other projects.
 #[derive(Debug, Default)]
-pub(super) struct Project {
+pub(super) struct PackageIndex {
     /// Names of folders, and names of files up to the first dot.
     parts: HashSet<Vec<u8>>,
     /// Folders with Java or Kotlin files.
@@ -89,7 +89,7 @@ impl Family {
     }
 }
 
-impl Project {
+impl PackageIndex {
     /// Reads the manifests of a tree. `read` returns the content of a file.
     pub(super) fn new(paths: &[RepoPath], mut read: impl FnMut(&RepoPath) -> Option<Vec<u8>>) -> Self {
         let mut project = Self::default();
@@ -162,16 +162,15 @@ impl Project {
     }
 
     fn add_rust(&mut self, manifest: &toml::Table) {
-        let name = |table: &str| manifest.get(table)?.get("name")?.as_str();
-        self.rust.own.extend(["package", "lib"].into_iter().filter_map(name).map(crate_name));
+        let names = ["package", "lib"].into_iter().filter_map(|table| manifest.get(table)?.get("name")?.as_str());
+        self.rust.own.extend(names.map(crate_name));
         let targets = manifest.get("target").and_then(toml::Value::as_table);
         let targets = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
         let workspace = manifest.get("workspace").and_then(toml::Value::as_table);
         for tables in [manifest].into_iter().chain(workspace).chain(targets) {
             for kind in ["dependencies", "dev-dependencies", "build-dependencies"] {
                 for (name, value) in tables.get(kind).and_then(toml::Value::as_table).into_iter().flatten() {
-                    let has = |key: &str| value.get(key).is_some();
-                    match (has("path"), has("workspace")) {
+                    match (value.get("path").is_some(), value.get("workspace").is_some()) {
                         (true, _) => self.rust.own.insert(crate_name(name)),
                         // The table of the workspace contains the source.
                         (false, true) => false,
@@ -183,10 +182,9 @@ impl Project {
     }
 
     fn add_php(&mut self, manifest: &Value) {
-        let is_open = |autoload: &Value| autoload.get("classmap").is_some() || autoload.get("psr-0").is_some();
         let mut prefixes = Vec::new();
         for autoload in [&manifest["autoload"], &manifest["autoload-dev"]] {
-            if is_open(autoload) {
+            if autoload.get("classmap").is_some() || autoload.get("psr-0").is_some() {
                 // Any namespace is possible, whatever later manifests contain.
                 prefixes.push(String::new());
             }
@@ -297,31 +295,25 @@ impl Project {
 
     /// Returns true for the standard library, and for modules whose source or copy is not in the tree.
     fn is_foreign_go(&self, module: &str) -> bool {
-        let is_part = |own: &String| {
-            module.strip_prefix(own.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        let is_in = |folder: &Vec<u8>| ends_with(folder, module.as_bytes());
         !self.go.is_empty()
             && !module.starts_with('.')
-            && !self.go.iter().any(is_part)
-            && !self.go_folders.iter().any(is_in)
+            && !self.go.iter().any(|own| is_in_go_module(module, own))
+            && !self.go_folders.iter().any(|folder| ends_with(folder, module.as_bytes()))
     }
 
     fn is_foreign_php(&self, module: &str) -> bool {
         let Some(prefixes) = &self.namespaces else { return false };
         let name = module.to_ascii_lowercase();
         let first = name.split('\\').next().unwrap_or_default();
-        let is_folder = || self.parts.iter().any(|part| part.eq_ignore_ascii_case(first.as_bytes()));
-        name.contains('\\') && !prefixes.iter().any(|prefix| name.starts_with(prefix.as_str())) && !is_folder()
+        name.contains('\\')
+            && !prefixes.iter().any(|prefix| name.starts_with(prefix.as_str()))
+            && !self.parts.iter().any(|part| part.eq_ignore_ascii_case(first.as_bytes()))
     }
 
     /// Returns true if the folders of the tree have package names, and none has the name of this package.
     fn is_foreign_java(&self, module: &str) -> bool {
-        let is_domain = |folder: &Vec<u8>| {
-            folder.split(|b| *b == b'/').any(|part| DOMAINS.iter().any(|domain| domain.as_bytes() == part))
-        };
         let package = package_of(module);
-        !package.is_empty() && self.packages.iter().any(is_domain) && !self.has_package(&package)
+        !package.is_empty() && self.packages.iter().any(|folder| has_domain(folder)) && !self.has_package(&package)
     }
 
     /// Returns true if a build file names the group of a package, and no folder is named like a part of the package.
@@ -329,9 +321,9 @@ impl Project {
     fn is_foreign_kotlin(&self, module: &str) -> bool {
         let package = package_of(module);
         let [first, second, ..] = package.as_slice() else { return false };
-        let names = |end: char| self.gradle.contains(&format!("\"{first}.{second}{end}"));
-        let names_quoted = |end: char| self.gradle.contains(&format!("'{first}.{second}{end}"));
-        let is_named = [':', '.', '"', '\''].into_iter().any(|end| names(end) || names_quoted(end));
+        let is_named = [':', '.', '"', '\''].into_iter().any(|end| {
+            ['"', '\''].into_iter().any(|quote| self.gradle.contains(&format!("{quote}{first}.{second}{end}")))
+        });
         is_named && (1..=package.len()).all(|n| !self.has_package(&package[package.len() - n..]))
     }
 
@@ -347,11 +339,21 @@ fn ends_with(folder: &[u8], parts: &[u8]) -> bool {
     folder.strip_suffix(parts).is_some_and(|rest| rest.is_empty() || rest.ends_with(b"/"))
 }
 
+/// Returns true if the path of a Go package is a module or is inside it.
+fn is_in_go_module(package: &str, module: &str) -> bool {
+    package.strip_prefix(module).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Returns true if a component of a folder is a top-level domain.
+fn has_domain(folder: &[u8]) -> bool {
+    folder.split(|b| *b == b'/').any(|part| DOMAINS.iter().any(|domain| domain.as_bytes() == part))
+}
+
 /// Returns the package components in the qualified name of a class or member, by the usual capitalization.
 fn package_of(module: &str) -> Vec<&str> {
     let parts: Vec<&str> = module.split('.').collect();
-    let is_class = |part: &&str| part.starts_with(|c: char| c.is_uppercase());
-    let end = parts.iter().position(is_class).unwrap_or(parts.len().saturating_sub(1));
+    let class = parts.iter().position(|part| part.starts_with(|c: char| c.is_uppercase()));
+    let end = class.unwrap_or(parts.len().saturating_sub(1));
     parts[..end].to_vec()
 }
 
@@ -384,11 +386,14 @@ mod tests {
     fn foreign(files: &[(&str, &str)], file: &str, modules: &[&str]) -> Vec<String> {
         let mut paths: Vec<RepoPath> = files.iter().map(|(path, _)| RepoPath::from(*path)).collect();
         paths.push(RepoPath::from(file));
-        let text = |path: &RepoPath| files.iter().find(|(p, _)| p.as_bytes() == path.as_bytes());
-        let project = Project::new(&paths, |path| Some(text(path)?.1.as_bytes().to_vec()));
-        let is_foreign =
-            |module: &&&str| project.are_foreign(&RepoPath::from(file), Some(&BTreeSet::from([(**module).to_owned()])));
-        modules.iter().filter(is_foreign).map(|module| (*module).to_owned()).collect()
+        let project = PackageIndex::new(&paths, |path| {
+            let (_, text) = files.iter().find(|(p, _)| p.as_bytes() == path.as_bytes())?;
+            Some(text.as_bytes().to_vec())
+        });
+        let modules = modules.iter().map(|module| (*module).to_owned());
+        modules
+            .filter(|module| project.are_foreign(&RepoPath::from(file), Some(&BTreeSet::from([module.clone()]))))
+            .collect()
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use super::constants;
 use super::head::head;
-use super::project::Project;
-use super::touched::{Changed, Need, Reach, Touched, Used, is_distinct, joined, owner};
-use super::{Beyond, Excerpt, MAX_UNREAD, Unread, Why, lines_of};
+use super::paths::{distance, imports, is_imported, names_file, stem};
+use super::project::PackageIndex;
+use super::touched::{ChangedDefinition, Need, Reach, Touched, Used, is_distinct, joined, owner};
+use super::{Beyond, Excerpt, MAX_UNREAD, UnreadFiles, Why, lines_of};
 use crate::ai::material::Group;
 use crate::ai::tree::{self, Tree};
 use crate::diff::RepoPath;
@@ -49,7 +50,7 @@ const CALLER_LINES: u32 = 12;
 const TEST_LINES: u32 = 25;
 
 /// A definition or a use that the search found.
-struct Hit {
+struct SearchHit {
     path: RepoPath,
     /// Line ranges in order, not overlapping.
     lines: Vec<RangeInclusive<u32>>,
@@ -70,12 +71,60 @@ struct Hit {
     is_test: bool,
     /// Kind of the use. A use outside functions is also a [`Usage::Mention`].
     usage: Usage,
-    file: Rc<Source>,
+    file: Rc<SourceNames>,
+}
+
+impl SearchHit {
+    /// Returns true if a use of the name of a changed definition is uncertain, because the name is common.
+    fn is_loose(&self, changed: &ChangedDefinition) -> bool {
+        let is_mention = self.usage == Usage::Mention && changed.reach == Reach::Everywhere;
+        changed.reach == Reach::Owner || is_mention && !is_distinct(&changed.name)
+    }
+
+    /// Returns true if a use likely refers to the changed definition in the file `own`. If its name has many
+    /// `definitions`, only nearby uses likely refer to this one.
+    fn may_refer_to(&self, changed: &ChangedDefinition, own: &RepoPath, definitions: usize) -> bool {
+        match changed.reach {
+            Reach::Lines(first, last) => self.path == *own && (first..=last).contains(&self.line),
+            Reach::Owner | Reach::Everywhere => {
+                self.path == *own
+                    || self.file.may_mean(changed, own)
+                    || !self.is_loose(changed) && (definitions <= MAX_DEFINITIONS || distance(own, &self.path) == 0)
+            }
+        }
+    }
+}
+
+/// A file with hits.
+struct HitOrigin<'p> {
+    path: &'p RepoPath,
+    is_test: bool,
+    file: Rc<SourceNames>,
+}
+
+impl HitOrigin<'_> {
+    /// Builds the hit for a definition that starts at a line.
+    fn definition(&self, line: u32, lines: Vec<RangeInclusive<u32>>) -> SearchHit {
+        SearchHit {
+            path: self.path.clone(),
+            lines,
+            alias: String::new(),
+            inside: String::new(),
+            signature: None,
+            owner: String::new(),
+            qualified: None,
+            is_own: false,
+            line,
+            is_test: self.is_test,
+            usage: Usage::Mention,
+            file: self.file.clone(),
+        }
+    }
 }
 
 /// Names in a file that help to resolve its uses.
 #[derive(Default)]
-struct Source {
+struct SourceNames {
     imports: BTreeSet<String>,
     /// As in [`Symbols`].
     standard: BTreeSet<String>,
@@ -85,9 +134,9 @@ struct Source {
     owners: HashSet<String>,
 }
 
-impl Source {
+impl SourceNames {
     /// Returns true if a name in this file likely refers to the definition in a changed file.
-    fn may_mean(&self, changed: &Changed, own: &RepoPath) -> bool {
+    fn may_mean(&self, changed: &ChangedDefinition, own: &RepoPath) -> bool {
         self.imports.contains(&changed.name)
             || self.owners.contains(&changed.owner)
             || changed.owner.is_empty() && self.imports.contains(&stem(own))
@@ -99,43 +148,18 @@ impl Source {
     }
 }
 
-/// Returns true if a file with these symbols can import definitions of another file: its imports name that file, or one
-/// of its folders, which can re-export them.
-pub(in crate::ai) fn imports(symbols: &Symbols, path: &RepoPath) -> bool {
-    names_file(&symbols.imports, path)
-}
-
-/// Returns true if the imports contain the name of a file or of one of its folders.
-fn names_file(imports: &BTreeSet<String>, path: &RepoPath) -> bool {
-    let mut folders: Vec<&[u8]> = path.as_bytes().split(|b| *b == b'/').collect();
-    folders.pop();
-    let is_named = |folder: &[u8]| imports.contains(String::from_utf8_lossy(folder).as_ref());
-    imports.contains(&stem(path)) || folders.into_iter().any(is_named)
-}
-
-/// Returns the name of a file in imports: its name without the extension, or the name of its folder.
-pub(in crate::ai) fn stem(path: &RepoPath) -> String {
-    let name = String::from_utf8_lossy(path.file_name()).into_owned();
-    let stem = name.split('.').next().unwrap_or_default();
-    if !["index", "mod", "lib", "__init__"].contains(&stem) && !path.as_bytes().ends_with(b".go") {
-        return stem.to_owned();
-    }
-    let folder = path.as_bytes().rsplit(|b| *b == b'/').nth(1).unwrap_or(stem.as_bytes());
-    String::from_utf8_lossy(folder).into_owned()
-}
-
 /// Hits of the search, by name.
 #[derive(Default)]
 struct Hits {
-    definitions: HashMap<String, Vec<Hit>>,
-    uses: HashMap<String, Vec<Hit>>,
+    definitions: HashMap<String, Vec<SearchHit>>,
+    uses: HashMap<String, Vec<SearchHit>>,
     /// Functions that are members of a type and have the name of a changed one.
-    members: HashMap<String, Vec<Hit>>,
+    members: HashMap<String, Vec<SearchHit>>,
     /// Types that a type extends or implements.
     bases: HashMap<String, BTreeSet<String>>,
     /// True if uses are missing: a file has more than [`MAX_HITS`], or the search reached a limit.
     is_cut: bool,
-    unread: Unread,
+    unread: UnreadFiles,
 }
 
 impl Hits {
@@ -143,8 +167,10 @@ impl Hits {
     fn subtypes(&self, base: &str) -> HashSet<String> {
         let mut known = HashSet::from([base.to_owned()]);
         loop {
-            let extends = |bases: &BTreeSet<String>| bases.iter().any(|base| known.contains(base));
-            let new = self.bases.iter().filter(|(name, bases)| !known.contains(*name) && extends(bases));
+            let new = self
+                .bases
+                .iter()
+                .filter(|(name, bases)| !known.contains(*name) && bases.iter().any(|base| known.contains(base)));
             let new: Vec<String> = new.map(|(name, _)| name.clone()).collect();
             if new.is_empty() {
                 known.remove(base);
@@ -156,15 +182,15 @@ impl Hits {
 }
 
 /// Results of the search for the prompt.
-pub(super) struct Found {
+pub(super) struct FoundCode {
     pub(super) excerpts: Vec<Excerpt>,
     pub(super) beyond: Vec<Beyond>,
     pub(super) is_cut: bool,
-    pub(super) unread: Unread,
+    pub(super) unread: UnreadFiles,
 }
 
 /// The names that are searched for.
-struct Wanted<'t> {
+struct WantedNames<'t> {
     changed: HashSet<&'t str>,
     /// Types that changed names are members of.
     owners: HashSet<&'t str>,
@@ -175,12 +201,10 @@ struct Wanted<'t> {
     words: HashSet<&'t str>,
 }
 
-impl<'t> Wanted<'t> {
+impl<'t> WantedNames<'t> {
     fn of(touched: &'t [Touched]) -> Self {
-        let used = |is_constant: bool| {
-            let used = touched.iter().flat_map(|t| &t.used).filter(|u| (u.need == Need::Constant) == is_constant);
-            used.map(|u| u.name.as_str()).collect()
-        };
+        let used = touched.iter().flat_map(|t| &t.used);
+        let (constants, used): (Vec<&Used>, Vec<&Used>) = used.partition(|u| u.need == Need::Constant);
         Self {
             changed: touched.iter().flat_map(|t| &t.changed).map(|c| c.name.as_str()).collect(),
             owners: touched
@@ -189,8 +213,8 @@ impl<'t> Wanted<'t> {
                 .map(|c| c.owner.as_str())
                 .filter(|o| !o.is_empty())
                 .collect(),
-            used: used(false),
-            constants: used(true),
+            used: used.into_iter().map(|u| u.name.as_str()).collect(),
+            constants: constants.into_iter().map(|u| u.name.as_str()).collect(),
             words: touched.iter().flat_map(|t| &t.words).map(String::as_str).collect(),
         }
     }
@@ -204,8 +228,8 @@ impl<'t> Wanted<'t> {
 }
 
 /// Finds definitions, uses and tests.
-pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Found {
-    let wanted = Wanted::of(touched);
+pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> FoundCode {
+    let wanted = WantedNames::of(touched);
     let hits = search(group, &wanted, tree);
     let mut builder = Builder {
         group,
@@ -234,11 +258,11 @@ pub(super) fn find(group: &Group, touched: &[Touched], tree: &Tree<'_>) -> Found
         }
     }
     let Builder { excerpts, beyond, .. } = builder;
-    Found { excerpts, beyond, is_cut: hits.is_cut, unread: hits.unread }
+    FoundCode { excerpts, beyond, is_cut: hits.is_cut, unread: hits.unread }
 }
 
 /// Reads the files that may use or define the names, the nearest to the change first.
-fn search(group: &Group, wanted: &Wanted<'_>, tree: &Tree<'_>) -> Hits {
+fn search(group: &Group, wanted: &WantedNames<'_>, tree: &Tree<'_>) -> Hits {
     let mut hits = Hits::default();
     let names = wanted.names();
     let Ok(finder) = AhoCorasick::new(&names) else { return hits };
@@ -279,7 +303,7 @@ fn search(group: &Group, wanted: &Wanted<'_>, tree: &Tree<'_>) -> Hits {
     hits
 }
 
-impl Unread {
+impl UnreadFiles {
     fn add(&mut self, path: &RepoPath, tree: &Tree<'_>, why: &Error) {
         if self.count == 0 {
             self.reason.clone_from(&why.message);
@@ -301,10 +325,9 @@ fn known<'g>(group: &'g Group, path: &RepoPath, text: &[u8]) -> Option<&'g Symbo
 /// Returns the files in which names of the change can occur, the nearest first, and true if more files were omitted.
 fn nearest<'p>(group: &Group, paths: &'p [RepoPath]) -> (Vec<&'p RepoPath>, bool) {
     let changed: Vec<&RepoPath> = group.files.iter().map(|f| f.path()).collect();
-    let may_share = |path: &&RepoPath| changed.iter().any(|c| symbols::share_names(c, path));
     let mut near: Vec<(usize, &RepoPath)> = paths
         .iter()
-        .filter(may_share)
+        .filter(|path| changed.iter().any(|c| symbols::share_names(c, path)))
         .map(|path| (changed.iter().map(|c| distance(c, path)).min().unwrap_or(usize::MAX), path))
         .collect();
     near.sort();
@@ -312,87 +335,61 @@ fn nearest<'p>(group: &Group, paths: &'p [RepoPath]) -> (Vec<&'p RepoPath>, bool
     (near.into_iter().take(MAX_SEARCHED).map(|(_, path)| path).collect(), is_cut)
 }
 
-/// Returns the number of folders between two files.
-pub(in crate::ai) fn distance(one: &RepoPath, other: &RepoPath) -> usize {
-    let folders = |path: &RepoPath| {
-        let mut parts: Vec<Vec<u8>> = path.as_bytes().split(|b| *b == b'/').map(<[u8]>::to_vec).collect();
-        parts.pop();
-        parts
-    };
-    let (one, other) = (folders(one), folders(other));
-    let common = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
-    one.len() + other.len() - 2 * common
-}
-
 /// Returns true if one of the names occurs as a whole word.
 fn mentions(finder: &AhoCorasick, text: &[u8]) -> bool {
-    let is_word = |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_');
     finder
         .find_overlapping_iter(text)
-        .any(|m| !is_word(m.start().checked_sub(1).and_then(|i| text.get(i))) && !is_word(text.get(m.end())))
+        .any(|m| !is_of_word(m.start().checked_sub(1).and_then(|i| text.get(i))) && !is_of_word(text.get(m.end())))
 }
 
-fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>, hits: &mut Hits) {
+/// Returns true if a byte next to a name continues the name.
+fn is_of_word(byte: Option<&u8>) -> bool {
+    byte.is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
+}
+
+fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &WantedNames<'_>, hits: &mut Hits) {
     let is_test = rules::is_test_path(path.as_bytes());
     let text = String::from_utf8_lossy(text);
     let lines: Vec<&str> = text.lines().collect();
-    let file = Rc::new(Source {
+    let file = Rc::new(SourceNames {
         imports: symbols.imports.clone(),
         standard: symbols.standard.clone(),
         modules: modules(symbols, wanted),
         owners: owners(symbols, wanted),
     });
-    let definition = |line: u32, lines: Vec<RangeInclusive<u32>>| Hit {
-        path: path.clone(),
-        lines,
-        alias: String::new(),
-        inside: String::new(),
-        signature: None,
-        owner: String::new(),
-        qualified: None,
-        is_own: false,
-        line,
-        is_test,
-        usage: Usage::Mention,
-        file: file.clone(),
-    };
+    let origin = HitOrigin { path, is_test, file };
     for name in &wanted.constants {
         for lines in constants::find(&text, name) {
-            let hit = definition(*lines.start(), vec![lines]);
+            let hit = origin.definition(*lines.start(), vec![lines]);
             hits.definitions.entry((*name).to_owned()).or_default().push(hit);
         }
     }
-    let Wanted { changed, used, words, .. } = wanted;
+    let WantedNames { changed, used, words, .. } = wanted;
     for d in symbols.definitions.iter().filter(|d| matches!(d.kind, Kind::Function | Kind::Type) && !d.is_local) {
         if used.contains(d.name.as_str()) || changed.contains(d.name.as_str()) {
-            let hit = definition(*d.lines.start(), head(d, &symbols.definitions, &lines, words));
+            let hit = origin.definition(*d.lines.start(), head(d, &symbols.definitions, &lines, words));
             let signature = (d.kind == Kind::Function).then(|| d.signature.clone());
             let owner = owner(symbols, d);
-            hits.definitions.entry(d.name.clone()).or_default().push(Hit { signature, owner, ..hit });
+            hits.definitions.entry(d.name.clone()).or_default().push(SearchHit { signature, owner, ..hit });
         }
         let owner = if d.kind == Kind::Function { owner(symbols, d) } else { String::new() };
         if !owner.is_empty() && changed.contains(d.name.as_str()) {
-            let hit = definition(*d.lines.start(), head(d, &symbols.definitions, &lines, words));
-            hits.members.entry(d.name.clone()).or_default().push(Hit { inside: owner, ..hit });
+            let hit = origin.definition(*d.lines.start(), head(d, &symbols.definitions, &lines, words));
+            hits.members.entry(d.name.clone()).or_default().push(SearchHit { inside: owner, ..hit });
         }
     }
     for d in symbols.definitions.iter().filter(|d| !d.bases.is_empty()) {
         hits.bases.entry(d.name.clone()).or_default().extend(d.bases.iter().cloned());
     }
-    // A name that a file imports under an alias can also be a definition in this file.
-    let is_defined =
-        |name: &str| symbols.renamed.values().any(|n| n == name) && symbols.definitions.iter().any(|d| d.name == name);
-    let is_changed = |u: &&Use| {
-        changed.contains(symbols.original(&u.name)) && (symbols.original(&u.name) != u.name || !is_defined(&u.name))
-    };
-    let mut uses: Vec<&Use> = symbols.uses.iter().chain(&symbols.mentions).filter(is_changed).collect();
+    let uses = symbols.uses.iter().chain(&symbols.mentions);
+    let mut uses: Vec<&Use> = uses.filter(|u| is_changed(&u.name, symbols, changed)).collect();
     hits.is_cut |= uses.len() > MAX_HITS;
     uses.truncate(MAX_HITS);
     uses.retain(|u| !symbols.is_local(path, u));
     for u in uses {
         let function = symbols.function_at(u.line);
         let name = symbols.original(&u.name);
-        let hit = Hit {
+        let hit = SearchHit {
             path: path.clone(),
             lines: vec![call(u.line, function, is_test)],
             alias: if name == u.name { String::new() } else { u.name.clone() },
@@ -404,10 +401,20 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &Wanted<'_>,
             line: u.line,
             is_test,
             usage: if u.usage == Usage::Type && function.is_none() { Usage::Mention } else { u.usage },
-            file: file.clone(),
+            file: origin.file.clone(),
         };
         hits.uses.entry(name.to_owned()).or_default().push(hit);
     }
+}
+
+/// Returns true if a name in a file can refer to a changed name. A name that the file imports under an alias can also be
+/// a definition in this file.
+fn is_changed(name: &str, symbols: &Symbols, changed: &HashSet<&str>) -> bool {
+    let original = symbols.original(name);
+    changed.contains(original)
+        && (original != name
+            || symbols.renamed.values().all(|n| n != name)
+            || symbols.definitions.iter().all(|d| d.name != name))
 }
 
 /// Returns true if a use refers to a function or type of its own file, in a language where names of other files need an
@@ -419,13 +426,13 @@ fn is_own(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
 }
 
 /// Returns the modules from which a file imports changed names.
-fn modules(symbols: &Symbols, wanted: &Wanted<'_>) -> HashMap<String, BTreeSet<String>> {
+fn modules(symbols: &Symbols, wanted: &WantedNames<'_>) -> HashMap<String, BTreeSet<String>> {
     let names = wanted.changed.iter().filter_map(|name| Some((name, symbols.modules.get(*name)?)));
     names.map(|(name, modules)| ((*name).to_owned(), modules.clone())).collect()
 }
 
 /// Returns the owners of changed members that the code of a file names, ignoring comments.
-fn owners(symbols: &Symbols, wanted: &Wanted<'_>) -> HashSet<String> {
+fn owners(symbols: &Symbols, wanted: &WantedNames<'_>) -> HashSet<String> {
     let uses = symbols.uses.iter().chain(&symbols.mentions).map(|u| symbols.original(&u.name));
     let imports = symbols.imports.iter().map(String::as_str);
     let bases = symbols.definitions.iter().flat_map(|d| d.bases.iter().map(String::as_str).chain([d.name.as_str()]));
@@ -435,29 +442,28 @@ fn owners(symbols: &Symbols, wanted: &Wanted<'_>) -> HashSet<String> {
 /// Returns the lines to include for a call: its surroundings, its short caller, or its test.
 fn call(line: u32, function: Option<&Definition>, is_test: bool) -> RangeInclusive<u32> {
     let whole = function.map_or(1..=u32::MAX, |f| f.lines.clone());
-    let near = |lines: u32| line.saturating_sub(lines).max(*whole.start())..=(line + lines).min(*whole.end());
+    let near = if is_test { TEST_LINES / 2 } else { NEAR_CALL };
     match function {
         Some(test) if is_test && test.lines.end() - test.lines.start() < TEST_LINES => test.lines.clone(),
         Some(caller) if caller.lines.end() - caller.lines.start() < CALLER_LINES => caller.lines.clone(),
-        _ if is_test => near(TEST_LINES / 2),
-        _ => near(NEAR_CALL),
+        _ => line.saturating_sub(near).max(*whole.start())..=(line + near).min(*whole.end()),
     }
 }
 
 struct Builder<'g, 't, 'r> {
     group: &'g Group,
     tree: &'t Tree<'r>,
-    wanted: Wanted<'g>,
+    wanted: WantedNames<'g>,
     excerpts: Vec<Excerpt>,
     beyond: Vec<Beyond>,
     /// Positions in `excerpts`, by the changed file that they are about, their path and their first line.
     shown: HashMap<(usize, RepoPath, u32), usize>,
     /// Packages of the tree, read when they are first needed.
-    project: OnceCell<Project>,
+    project: OnceCell<PackageIndex>,
 }
 
 /// The subject of an excerpt.
-struct About<'n> {
+struct ExcerptSubject<'n> {
     why: Why,
     file: usize,
     hunks: RangeInclusive<usize>,
@@ -479,10 +485,10 @@ impl Builder<'_, '_, '_> {
         used.sites.iter().all(|site| self.is_foreign(file.path(), symbols.modules_of(file.path(), site).as_ref()))
     }
 
-    fn project(&self) -> &Project {
+    fn project(&self) -> &PackageIndex {
         self.project.get_or_init(|| {
             let paths = self.tree.paths().unwrap_or_default();
-            Project::new(paths, |path| self.tree.bytes(path).ok())
+            PackageIndex::new(paths, |path| self.tree.bytes(path).ok())
         })
     }
 
@@ -495,20 +501,19 @@ impl Builder<'_, '_, '_> {
         let used = touched.used.iter().filter(|used| used.alias.is_empty() && !self.is_of_others(file, used));
         for used in used.collect::<Vec<_>>() {
             let is_nearby = used.need == Need::Nearby;
-            let is_kind = |kind: Kind| kind == Kind::Function || kind == Kind::Type && !is_nearby;
-            let same: Vec<&Definition> =
-                touched.own.iter().filter(|d| d.name == used.name && is_kind(d.kind)).collect();
+            let same = touched.own.iter().filter(|d| d.name == used.name);
+            let same = same.filter(|d| d.kind == Kind::Function || d.kind == Kind::Type && !is_nearby);
             let why = match used.need {
                 Need::Owner => Why::Owner,
                 Need::Nearby => Why::Nearby,
                 Need::Use | Need::Constant => Why::DefinitionHere,
             };
-            for d in same.into_iter().take(MAX_DEFINITIONS) {
+            for d in same.take(MAX_DEFINITIONS) {
                 let shown = match is_nearby {
                     true => vec![d.signature.clone()],
                     false => head(d, &touched.own, &lines, &self.wanted.words),
                 };
-                let about = About { why, file, hunks: used.hunks.clone(), name: &used.name, alias: "" };
+                let about = ExcerptSubject { why, file, hunks: used.hunks.clone(), name: &used.name, alias: "" };
                 self.push(&about, &path, &shown, "");
             }
         }
@@ -518,14 +523,14 @@ impl Builder<'_, '_, '_> {
     fn constant(&mut self, file: usize, used: &Used, touched: &Touched, hits: &Hits) {
         let own = self.group.files[file].path();
         let here = hits.definitions.get(&used.name).into_iter().flatten().filter(|hit| hit.path == *own);
-        let here: Vec<&Hit> = here.collect();
+        let here: Vec<&SearchHit> = here.collect();
         if here.is_empty() || !used.alias.is_empty() {
             return self.definition(Why::Definition, file, used, hits);
         }
-        let is_hidden = |hit: &&&Hit| !touched.spans.iter().any(|s| s.lines.contains(&hit.line));
-        for hit in here.iter().filter(is_hidden).take(MAX_DEFINITIONS) {
+        let hidden = here.iter().filter(|hit| !touched.spans.iter().any(|s| s.lines.contains(&hit.line)));
+        for hit in hidden.take(MAX_DEFINITIONS) {
             let hunks = used.hunks.clone();
-            let about = About { why: Why::DefinitionHere, file, hunks, name: &used.name, alias: "" };
+            let about = ExcerptSubject { why: Why::DefinitionHere, file, hunks, name: &used.name, alias: "" };
             self.push(&about, &hit.path, &hit.lines, "");
         }
     }
@@ -539,18 +544,16 @@ impl Builder<'_, '_, '_> {
         if !is_renamed && all.iter().any(|hit| hit.path == *own) {
             return;
         }
+        let all = all.iter().filter(|hit| symbols::share_names(own, &hit.path));
         // For calls in unchanged lines only, functions are enough.
-        let is_kind = |hit: &&Hit| why != Why::Nearby || hit.signature.is_some();
-        let mut all: Vec<&Hit> =
-            all.iter().filter(|hit| symbols::share_names(own, &hit.path)).filter(is_kind).collect();
+        let mut all: Vec<&SearchHit> = all.filter(|hit| why != Why::Nearby || hit.signature.is_some()).collect();
         // Production code does not call tests.
         let may_be_test = rules::is_test_path(own.as_bytes()) && all.iter().all(|hit| hit.is_test);
         all.retain(|hit| may_be_test || !hit.is_test);
         all.sort_by_key(|hit| distance(own, &hit.path));
         if let Some(symbols) = &self.group.files[file].symbols.new {
-            let is_imported = |hit: &&Hit| symbols.imports.contains(&stem(&hit.path));
-            if all.len() > 1 && all.iter().any(is_imported) {
-                all.retain(is_imported);
+            if all.len() > 1 && all.iter().any(|hit| is_imported(&hit.path, symbols)) {
+                all.retain(|hit| is_imported(&hit.path, symbols));
             }
             if is_renamed {
                 all.retain(|hit| hit.path != *own && imports(symbols, &hit.path));
@@ -574,7 +577,7 @@ impl Builder<'_, '_, '_> {
             return;
         }
         for hit in all {
-            let about = About { why, file, hunks: used.hunks.clone(), name: &used.name, alias: &used.alias };
+            let about = ExcerptSubject { why, file, hunks: used.hunks.clone(), name: &used.name, alias: &used.alias };
             match hit.signature.as_ref().filter(|_| why == Why::Nearby) {
                 Some(signature) => self.push(&about, &hit.path, std::slice::from_ref(signature), ""),
                 None => self.push(&about, &hit.path, &hit.lines, ""),
@@ -583,16 +586,16 @@ impl Builder<'_, '_, '_> {
     }
 
     /// Adds the methods of subtypes with the name of a changed method. Types are compared by name.
-    fn overrides(&mut self, file: usize, changed: &Changed, hits: &Hits) {
+    fn overrides(&mut self, file: usize, changed: &ChangedDefinition, hits: &Hits) {
         let Some(all) = hits.members.get(&changed.name).filter(|_| !changed.owner.is_empty()) else { return };
         let own = self.group.files[file].path().clone();
         let subtypes = hits.subtypes(&changed.owner);
-        let is_override = |hit: &&Hit| subtypes.contains(&hit.inside) && symbols::share_names(&own, &hit.path);
-        let mut found: Vec<&Hit> = all.iter().filter(is_override).filter(|hit| !self.is_in_hunk(hit)).collect();
+        let all = all.iter().filter(|hit| subtypes.contains(&hit.inside) && symbols::share_names(&own, &hit.path));
+        let mut found: Vec<&SearchHit> = all.filter(|hit| !self.is_in_hunk(hit)).collect();
         found.sort_by_cached_key(|hit| (hit.is_test, distance(&own, &hit.path), hit.path.clone(), hit.line));
         for hit in found.iter().take(MAX_OVERRIDES) {
             let hunks = changed.hunks.clone();
-            let about = About { why: Why::Override, file, hunks, name: &changed.name, alias: "" };
+            let about = ExcerptSubject { why: Why::Override, file, hunks, name: &changed.name, alias: "" };
             self.push(&about, &hit.path, &hit.lines, &hit.inside);
         }
         let count = found.len().saturating_sub(MAX_OVERRIDES);
@@ -600,7 +603,7 @@ impl Builder<'_, '_, '_> {
     }
 
     /// Records the number of omitted excerpts for a changed name.
-    fn leave(&mut self, file: usize, changed: &Changed, why: Why, count: usize) {
+    fn leave(&mut self, file: usize, changed: &ChangedDefinition, why: Why, count: usize) {
         if count > 0 {
             let (name, hunks) = (changed.name.clone(), changed.hunks.clone());
             self.beyond.push(Beyond { file, hunks, name, why, count });
@@ -608,28 +611,14 @@ impl Builder<'_, '_, '_> {
     }
 
     /// Adds the uses and tests of a changed name.
-    fn uses(&mut self, file: usize, changed: &Changed, hits: &Hits) {
+    fn uses(&mut self, file: usize, changed: &ChangedDefinition, hits: &Hits) {
         let own = self.group.files[file].path().clone();
         let Some(all) = hits.uses.get(&changed.name) else { return };
-        // If a name has many definitions, only nearby uses likely refer to this one.
-        let is_common = hits.definitions.get(&changed.name).is_some_and(|d| d.len() > MAX_DEFINITIONS);
-        let is_distinct = is_distinct(&changed.name);
-        let is_loose = |hit: &Hit| {
-            let is_mention = hit.usage == Usage::Mention && changed.reach == Reach::Everywhere;
-            changed.reach == Reach::Owner || is_mention && !is_distinct
-        };
-        let is_reached = |hit: &&Hit| match changed.reach {
-            Reach::Lines(first, last) => hit.path == own && (first..=last).contains(&hit.line),
-            Reach::Owner | Reach::Everywhere => {
-                let is_near = distance(&own, &hit.path) == 0;
-                let is_likely = hit.path == own || hit.file.may_mean(changed, &own);
-                is_likely || !is_loose(hit) && (!is_common || is_near)
-            }
-        };
-        let all: Vec<&Hit> = all
+        let definitions = hits.definitions.get(&changed.name).map_or(0, Vec::len);
+        let all: Vec<&SearchHit> = all
             .iter()
             .filter(|hit| symbols::share_names(&own, &hit.path))
-            .filter(is_reached)
+            .filter(|hit| hit.may_refer_to(changed, &own, definitions))
             .filter(|hit| hit.path == own || !hit.file.means_standard(&changed.name, &own))
             .filter(|hit| hit.path == own || !self.is_foreign(&hit.path, hit.file.modules.get(&changed.name)))
             .filter(|hit| !self.is_foreign(&hit.path, hit.qualified.as_ref()))
@@ -639,17 +628,18 @@ impl Builder<'_, '_, '_> {
             .collect();
         for (are_tests, most) in [(false, MAX_CALLS), (true, MAX_TESTS)] {
             let hits = self.ranked(&own, changed, all.iter().copied().filter(|h| h.is_test == are_tests).collect());
-            let (loose, sure): (Vec<&Hit>, Vec<&Hit>) = hits.into_iter().partition(|hit| is_loose(hit));
+            let (loose, sure): (Vec<&SearchHit>, Vec<&SearchHit>) =
+                hits.into_iter().partition(|hit| hit.is_loose(changed));
             let kept = sure.len().min(most);
             let few = loose.into_iter().take(MAX_LOOSE.min(most - kept));
             for hit in sure[..kept].iter().copied().chain(few) {
                 let why = match are_tests {
                     true => Why::Test,
-                    false if changed.breaks && !is_loose(hit) => Why::CallOfNew,
+                    false if changed.breaks && !hit.is_loose(changed) => Why::CallOfNew,
                     false => Why::Call,
                 };
                 let hunks = changed.hunks.clone();
-                let about = About { why, file, hunks, name: &changed.name, alias: &hit.alias };
+                let about = ExcerptSubject { why, file, hunks, name: &changed.name, alias: &hit.alias };
                 self.push(&about, &hit.path, &hit.lines, &hit.inside);
             }
             // Do not count lines in hunks, because they are part of the change.
@@ -660,7 +650,12 @@ impl Builder<'_, '_, '_> {
 
     /// Sorts uses. First come those outside hunks, then tests with the name in their own name, calls, uses in files
     /// that import the name, and the nearest. One use of each file comes before the second ones.
-    fn ranked<'h>(&self, own: &RepoPath, changed: &Changed, mut hits: Vec<&'h Hit>) -> Vec<&'h Hit> {
+    fn ranked<'h>(
+        &self,
+        own: &RepoPath,
+        changed: &ChangedDefinition,
+        mut hits: Vec<&'h SearchHit>,
+    ) -> Vec<&'h SearchHit> {
         let name = plain(&changed.name);
         hits.sort_by_cached_key(|hit| {
             let is_named = hit.is_test && plain(&hit.inside).contains(&name);
@@ -670,14 +665,14 @@ impl Builder<'_, '_, '_> {
         });
         let mut seen = HashSet::new();
         hits.retain(|hit| seen.insert((&hit.path, hit.line)));
-        let (best, rest): (Vec<&Hit>, Vec<&Hit>) =
+        let (best, rest): (Vec<&SearchHit>, Vec<&SearchHit>) =
             hits.into_iter().partition(|hit| hit.usage != Usage::Mention && !self.is_in_hunk(hit));
         let mut ranked = one_a_file_first(best.into_iter());
         ranked.extend(one_a_file_first(rest.into_iter()));
         ranked
     }
 
-    fn push(&mut self, about: &About<'_>, path: &RepoPath, lines: &[RangeInclusive<u32>], inside: &str) {
+    fn push(&mut self, about: &ExcerptSubject<'_>, path: &RepoPath, lines: &[RangeInclusive<u32>], inside: &str) {
         let first = lines.first().map_or(0, |l| *l.start());
         let key = (about.file, path.clone(), first);
         if let Some(known) = self.shown.get(&key).and_then(|at| self.excerpts.get_mut(*at)) {
@@ -721,15 +716,9 @@ impl Builder<'_, '_, '_> {
     /// Merges the lines of a use into an adjacent excerpt of the same function. Returns the position of this excerpt,
     /// if there is one.
     fn extend(&mut self, new: &Excerpt, text: &[&str]) -> Option<usize> {
-        let (first, last) = new.ends();
-        let is_beside = |old: &Excerpt| {
-            let (start, end) = old.ends();
-            let same = |e: &Excerpt| (e.why, e.file, e.path.clone(), e.alias.clone(), e.inside.clone());
-            same(old) == same(new) && first <= end + 1 && start <= last + 1
-        };
-        let at = self.excerpts.iter().position(is_beside)?;
+        let at = self.excerpts.iter().position(|old| is_beside(old, new))?;
         let old = &mut self.excerpts[at];
-        let (start, end) = old.ends();
+        let ((first, last), (start, end)) = (new.ends(), old.ends());
         old.lines = lines_of(text, &(start.min(first)..=end.max(last)));
         old.hunks = joined(&old.hunks, &new.hunks);
         if !old.name.split(", ").any(|known| known == new.name) {
@@ -739,18 +728,25 @@ impl Builder<'_, '_, '_> {
     }
 
     /// Returns true if a hunk contains the line.
-    fn is_in_hunk(&self, hit: &Hit) -> bool {
+    fn is_in_hunk(&self, hit: &SearchHit) -> bool {
         let file = self.group.files.iter().find(|f| *f.path() == hit.path);
         let mut lines = file.into_iter().flat_map(|f| &f.hunks).flat_map(|h| &h.lines);
         lines.any(|l| l.new.is_some_and(|n| n.get() == hit.line))
     }
 }
 
+/// Returns true if two excerpts of the same function overlap or are adjacent, and have the same reason.
+fn is_beside(one: &Excerpt, other: &Excerpt) -> bool {
+    let ((start, end), (first, last)) = (one.ends(), other.ends());
+    let is_same = (one.why, one.file) == (other.why, other.file)
+        && (&one.path, &one.alias, &one.inside) == (&other.path, &other.alias, &other.inside);
+    is_same && first <= end + 1 && start <= last + 1
+}
+
 /// Returns the original names of the types that qualify the uses of a name. Returns an empty set if a use has no such
 /// qualifier.
 fn types_before<'s>(symbols: &'s Symbols, used: &'s Used) -> BTreeSet<&'s str> {
-    let is_type = |site: &Use| site.qualifier.starts_with(|c: char| c.is_uppercase());
-    let are_types = used.sites.iter().all(is_type);
+    let are_types = used.sites.iter().all(|site| site.qualifier.starts_with(|c: char| c.is_uppercase()));
     used.sites.iter().filter(|_| are_types).map(|site| symbols.original(&site.qualifier)).collect()
 }
 
@@ -760,7 +756,7 @@ fn plain(name: &str) -> String {
 }
 
 /// Moves the first hit of each file before the other hits.
-fn one_a_file_first<'h>(hits: impl Iterator<Item = &'h Hit>) -> Vec<&'h Hit> {
+fn one_a_file_first<'h>(hits: impl Iterator<Item = &'h SearchHit>) -> Vec<&'h SearchHit> {
     let (mut first, mut rest) = (Vec::new(), Vec::new());
     let mut seen: HashSet<&RepoPath> = HashSet::new();
     for hit in hits {

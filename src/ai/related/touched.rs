@@ -149,11 +149,11 @@ const MIN_NAME: usize = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Lines on the new side to include, in order and not overlapping.
-    pub(super) spans: Vec<Span>,
+    pub(super) spans: Vec<TouchedLines>,
     /// Lines of the spans that are signatures of the functions and tests around changed lines.
     pub(super) signatures: BTreeSet<u32>,
     /// Definitions that contain changed lines.
-    pub(super) changed: Vec<Changed>,
+    pub(super) changed: Vec<ChangedDefinition>,
     /// Names whose definitions help to understand added lines.
     pub(super) used: Vec<Used>,
     /// Identifiers of added lines.
@@ -164,7 +164,7 @@ pub struct Touched {
 
 /// Lines of the changed file itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct TouchedLines {
     pub(super) file: usize,
     pub(super) hunks: RangeInclusive<usize>,
     pub(super) why: Why,
@@ -173,7 +173,7 @@ pub(super) struct Span {
 
 /// A changed definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Changed {
+pub(super) struct ChangedDefinition {
     pub(super) name: String,
     /// From the first hunk that changes it to the last one.
     pub(super) hunks: RangeInclusive<usize>,
@@ -236,7 +236,7 @@ impl Used {
     }
 }
 
-impl Span {
+impl TouchedLines {
     /// Returns the lines as an excerpt. Returns `None` if the range is outside the file.
     pub(super) fn excerpt(&self, path: &str, lines: &[&str], signatures: &BTreeSet<u32>) -> Option<Excerpt> {
         let first = signatures.iter().copied().filter(|line| self.lines.contains(line)).collect();
@@ -279,8 +279,8 @@ impl Touched {
         if !is_new {
             nearby(path, symbols, &edits, &mut used);
         }
-        let is_hidden = |d: &&Definition| !spans.iter().any(|s| s.lines.contains(d.lines.start()));
-        let own = symbols.definitions.iter().filter(is_hidden).filter(|_| !is_new).cloned().collect();
+        let own = symbols.definitions.iter().filter(|d| !spans.iter().any(|s| s.lines.contains(d.lines.start())));
+        let own = own.filter(|_| !is_new).cloned().collect();
         Self { spans, signatures, changed, used, words, own }
     }
 }
@@ -330,11 +330,11 @@ impl Edits {
 }
 
 /// Selects the lines around each hunk.
-fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<Span> {
+fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<TouchedLines> {
     let count = memchr::memchr_iter(b'\n', new).count() + usize::from(!new.is_empty() && !new.ends_with(b"\n"));
     if count > 0 && count <= WHOLE_FILE && !edits.is_empty() {
         let lines = 1..=u32::try_from(count).unwrap_or(u32::MAX);
-        return vec![Span { file, hunks: 0..=edits.len() - 1, why: Why::File, lines }];
+        return vec![TouchedLines { file, hunks: 0..=edits.len() - 1, why: Why::File, lines }];
     }
     // By line range: a hunk may be in several functions, and a function may contain several hunks.
     let mut wanted: BTreeMap<(u32, u32), RangeInclusive<usize>> = BTreeMap::new();
@@ -346,14 +346,14 @@ fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<Spa
             }
         }
     }
-    let mut spans: Vec<Span> = Vec::new();
+    let mut spans: Vec<TouchedLines> = Vec::new();
     for ((first, last), hunks) in wanted {
         match spans.last_mut().filter(|s| first <= s.lines.end() + 1) {
             Some(span) => {
                 span.lines = *span.lines.start()..=last.max(*span.lines.end());
                 span.hunks = *span.hunks.start().min(hunks.start())..=*span.hunks.end().max(hunks.end());
             }
-            None => spans.push(Span { file, hunks, why: Why::Around, lines: first..=last }),
+            None => spans.push(TouchedLines { file, hunks, why: Why::Around, lines: first..=last }),
         }
     }
     spans
@@ -364,9 +364,8 @@ fn spans(file: usize, new: &[u8], symbols: &Symbols, edits: &[Edits]) -> Vec<Spa
 fn around(symbols: &Symbols, line: u32) -> Vec<RangeInclusive<u32>> {
     let Some((lines, signature)) = scope(symbols, line) else { return Vec::new() };
     let (start, end) = (*lines.start(), *lines.end());
-    let is_outer = |d: &&Definition| *d.lines.start() < start && *d.lines.end() >= end;
-    let outer = functions_around(symbols, line).filter(is_outer).map(|d| d.signature.clone());
-    let mut shown: Vec<RangeInclusive<u32>> = outer.collect();
+    let outer = functions_around(symbols, line).filter(|d| *d.lines.start() < start && *d.lines.end() >= end);
+    let mut shown: Vec<RangeInclusive<u32>> = outer.map(|d| d.signature.clone()).collect();
     match end - start < WHOLE {
         true => shown.push(lines),
         false => shown.extend([signature, line.saturating_sub(AROUND).max(start)..=(line + AROUND).min(end)]),
@@ -387,24 +386,28 @@ fn signatures(symbols: &Symbols, edits: &[Edits]) -> BTreeSet<u32> {
 
 /// Returns the lines and the signature of the function around a line, or else of the innermost statement or type.
 fn scope(symbols: &Symbols, line: u32) -> Option<(RangeInclusive<u32>, RangeInclusive<u32>)> {
-    let of = |d: &Definition| (d.lines.clone(), d.signature.clone());
     let container = symbols.enclosing(line).find(|d| matches!(d.kind, Kind::Type | Kind::Group));
     let statement = symbols.block_at(line).map(|b| (b.lines.clone(), *b.lines.start()..=*b.lines.start()));
-    let function = symbols.function_at(line).map(of);
-    function.or_else(|| match (statement, container.map(of)) {
+    let function = symbols.function_at(line).map(extent);
+    function.or_else(|| match (statement, container.map(extent)) {
         (Some(statement), Some(container)) if statement.0.start() > container.0.start() => Some(statement),
         (statement, container) => container.or(statement),
     })
 }
 
+/// Returns the lines and the signature of a definition.
+fn extent(definition: &Definition) -> (RangeInclusive<u32>, RangeInclusive<u32>) {
+    (definition.lines.clone(), definition.signature.clone())
+}
+
 /// Returns the definitions of a new file that other files can use.
-fn added(path: &RepoPath, new: &Symbols) -> Vec<Changed> {
-    let mut found: Vec<Changed> = Vec::new();
+fn added(path: &RepoPath, new: &Symbols) -> Vec<ChangedDefinition> {
+    let mut found: Vec<ChangedDefinition> = Vec::new();
     for definition in new.definitions.iter().filter(|d| matters(d) && !d.is_local) {
         if let Some(name) = called_as(new, definition) {
             let reach = reach(path, &name);
             let owner = owner(new, definition);
-            add_changed(Changed { name, hunks: 0..=0, breaks: false, reach, owner }, &mut found);
+            add_changed(ChangedDefinition { name, hunks: 0..=0, breaks: false, reach, owner }, &mut found);
         }
     }
     found.retain(|c| c.name.len() >= MIN_NAME);
@@ -412,8 +415,8 @@ fn added(path: &RepoPath, new: &Symbols) -> Vec<Changed> {
 }
 
 /// Returns the definitions that the change edits, adds to or removes.
-fn changed(path: &RepoPath, new: &Symbols, old: &Symbols, edits: &[Edits]) -> Vec<Changed> {
-    let mut found: Vec<Changed> = Vec::new();
+fn changed(path: &RepoPath, new: &Symbols, old: &Symbols, edits: &[Edits]) -> Vec<ChangedDefinition> {
+    let mut found: Vec<ChangedDefinition> = Vec::new();
     for (hunk, edits) in edits.iter().enumerate() {
         for (symbols, lines, is_old) in [(new, edits.places(), false), (old, &edits.removed, true)] {
             for line in lines {
@@ -434,7 +437,7 @@ fn changed(path: &RepoPath, new: &Symbols, old: &Symbols, edits: &[Edits]) -> Ve
                     false => reach(path, &name),
                 };
                 let owner = owner(symbols, definition);
-                add_changed(Changed { name, hunks: hunk..=hunk, breaks, reach, owner }, &mut found);
+                add_changed(ChangedDefinition { name, hunks: hunk..=hunk, breaks, reach, owner }, &mut found);
             }
         }
     }
@@ -443,7 +446,7 @@ fn changed(path: &RepoPath, new: &Symbols, old: &Symbols, edits: &[Edits]) -> Ve
 }
 
 /// Adds a changed name, or merges it into the known entry.
-fn add_changed(changed: Changed, found: &mut Vec<Changed>) {
+fn add_changed(changed: ChangedDefinition, found: &mut Vec<ChangedDefinition>) {
     match found.iter_mut().find(|f| f.name == changed.name) {
         Some(known) => {
             known.breaks |= changed.breaks;
@@ -458,15 +461,15 @@ fn add_changed(changed: Changed, found: &mut Vec<Changed>) {
 
 /// Returns the constant, variable or field that a line outside functions initializes, or the field that a line of a
 /// method assigns.
-fn changed_value(path: &RepoPath, symbols: &Symbols, line: u32, hunk: usize) -> Option<Changed> {
+fn changed_value(path: &RepoPath, symbols: &Symbols, line: u32, hunk: usize) -> Option<ChangedDefinition> {
     let at = symbols.values.partition_point(|v| v.line < line);
-    let on_line = || symbols.values[at..].iter().take_while(|v| v.line == line);
-    let is_inside = on_line().next().is_some() && symbols.function_at(line).is_some();
-    let value = on_line().find(|v| v.is_member || !is_inside)?;
+    let mut on_line = symbols.values[at..].iter().take_while(|v| v.line == line).peekable();
+    let is_inside = on_line.peek().is_some() && symbols.function_at(line).is_some();
+    let value = on_line.find(|v| v.is_member || !is_inside)?;
     let owner = symbols.enclosing(line).find(|d| d.kind == Kind::Type).map_or(String::new(), |d| d.name.clone());
     // Names of fields are often used for other things too.
     let reach = if is_distinct(&value.name) { reach(path, &value.name) } else { Reach::Owner };
-    Some(Changed { name: value.name.clone(), hunks: hunk..=hunk, breaks: false, reach, owner })
+    Some(ChangedDefinition { name: value.name.clone(), hunks: hunk..=hunk, breaks: false, reach, owner })
 }
 
 /// Returns true for a name of several words, which is unlikely to be used for something else.
@@ -490,8 +493,9 @@ pub(super) fn owner(symbols: &Symbols, definition: &Definition) -> String {
     if !definition.scope.is_empty() {
         return definition.scope.clone();
     }
-    let is_outer = |d: &&Definition| matches!(d.kind, Kind::Type | Kind::Group) && d.lines != definition.lines;
-    symbols.enclosing(*definition.lines.start()).find(is_outer).map_or(String::new(), |d| d.name.clone())
+    let mut around = symbols.enclosing(*definition.lines.start());
+    let outer = around.find(|d| matches!(d.kind, Kind::Type | Kind::Group) && d.lines != definition.lines);
+    outer.map_or(String::new(), |d| d.name.clone())
 }
 
 /// Returns the range from the first to the last hunk of both ranges.
@@ -506,8 +510,7 @@ fn matters(definition: &Definition) -> bool {
 /// Returns true for a common name. Methods in Go and C# start with a capital letter.
 fn is_common(path: &RepoPath, name: &str) -> bool {
     let has_capitals = path.as_bytes().ends_with(b".go") || path.as_bytes().ends_with(b".cs");
-    let is_same = |common: &&str| **common == *name || has_capitals && common.eq_ignore_ascii_case(name);
-    COMMON.iter().any(is_same)
+    COMMON.iter().any(|common| *common == name || has_capitals && common.eq_ignore_ascii_case(name))
 }
 
 /// Returns the name that callers use for a definition. For a constructor, this is the name of its type.
@@ -534,12 +537,15 @@ fn used(path: &RepoPath, symbols: &Symbols, edits: &[Edits]) -> Vec<Used> {
 /// Returns true if the definition of a use is worth searching for. In a shell script each command is a call, so the
 /// script must define the function or read another script.
 fn is_looked_up(path: &RepoPath, symbols: &Symbols, symbol: &Use) -> bool {
-    let is_own = |name: &str| symbols.definitions.iter().any(|d| d.name == name);
     let is_shell = path.as_bytes().ends_with(b"sh") || path.as_bytes().ends_with(b".bats");
     // A constructor that is called by its own name belongs to another type: `super().__init__()`.
     let is_constructor = CONSTRUCTORS.contains(&symbol.name.as_str());
     let is_long = symbol.name.len() >= MIN_NAME && !is_common(path, &symbol.name) && !is_constructor;
-    is_long && (symbol.usage == Usage::Type || !is_shell || is_own(&symbol.name) || !symbols.imports.is_empty())
+    is_long
+        && (symbol.usage == Usage::Type
+            || !is_shell
+            || !symbols.imports.is_empty()
+            || symbols.definitions.iter().any(|d| d.name == symbol.name))
 }
 
 /// Adds functions that only unchanged lines of hunks and of the functions around changed lines call, the nearest to a
@@ -551,8 +557,9 @@ fn nearby(path: &RepoPath, symbols: &Symbols, edits: &[Edits], used: &mut Vec<Us
         let mut lines = edits.context.clone();
         let shown: HashSet<RangeInclusive<u32>> = edits.places().iter().flat_map(|p| around(symbols, *p)).collect();
         lines.extend(shown.into_iter().flatten());
-        let is_called = |u: &&Use| u.usage == Usage::Call && lines.contains(&u.line) && !edits.added.contains(&u.line);
-        let calls = symbols.uses.iter().filter(is_called).filter(|u| !known.contains(&u.name));
+        let calls = symbols.uses.iter().filter(|u| u.usage == Usage::Call);
+        let calls = calls.filter(|u| lines.contains(&u.line) && !edits.added.contains(&u.line));
+        let calls = calls.filter(|u| !known.contains(&u.name));
         for call in calls.filter(|u| is_looked_up(path, symbols, u)) {
             let away = edits.places().iter().map(|place| place.abs_diff(call.line)).min().unwrap_or(u32::MAX);
             found.push((away, hunk, call));
@@ -601,11 +608,13 @@ fn owners(symbols: &Symbols, edits: &[Edits], used: &mut Vec<Used>) {
             .map(|f| (*f.signature.start(), *f.signature.end()))
             .collect();
         for (first, last) in functions {
-            let is_group = |d: &&Definition| matches!(d.kind, Kind::Type | Kind::Group) && *d.lines.start() < first;
-            let outer = symbols.enclosing(first).find(is_group).map(|d| d.name.as_str());
-            let is_named = |u: &&Use| u.usage == Usage::Type && (first..=last).contains(&u.line);
-            let named = symbols.uses.iter().filter(is_named).map(|u| (u.name.as_str(), Some(u)));
-            for (name, site) in outer.map(|name| (name, None)).into_iter().chain(named) {
+            let outer = symbols
+                .enclosing(first)
+                .find(|d| matches!(d.kind, Kind::Type | Kind::Group) && *d.lines.start() < first)
+                .map(|d| (d.name.as_str(), None));
+            let types = symbols.uses.iter().filter(|u| u.usage == Usage::Type && (first..=last).contains(&u.line));
+            let named = types.map(|u| (u.name.as_str(), Some(u)));
+            for (name, site) in outer.into_iter().chain(named) {
                 if name.len() >= MIN_NAME && !COMMON.contains(&name) {
                     add_used(symbols, name, site, hunk, Need::Owner, used);
                 }

@@ -3,7 +3,7 @@
 //! The summary is interpreted narrowly. "No critical issues found", "fixes a critical bug" and "adds a check for
 //! blocking errors" are not contradictions. Only a plain statement that a grave problem exists counts.
 
-use super::extras::{Listed, contradicts};
+use super::extras::{ListedFindings, contradicts};
 use super::json::Json;
 use super::read::short;
 use crate::ai::claim::Reply;
@@ -12,14 +12,13 @@ use crate::finding::Severity;
 /// Returns a description of the contradiction in a reply, if there is one. `extras` holds its members outside the
 /// schema.
 pub(super) fn contradiction(reply: &Reply, extras: &[(String, Json)]) -> Option<String> {
-    let graves = |s: &str| Severity::parse(s).is_none_or(|s| s >= Severity::Major);
     let violations = reply.design_compliance.iter().flat_map(|c| &c.violations);
     let listed = reply.findings.iter().map(|f| &f.severity);
     let mut listed =
         listed.chain(violations.map(|v| &v.impact)).chain(reply.missing_requirements.iter().map(|m| &m.severity));
     let all = listed.clone().count();
-    let has_grave = listed.any(|s| graves(s));
-    let listed = Listed { all, has_grave };
+    let has_grave = listed.any(|s| Severity::parse(s).is_none_or(|s| s >= Severity::Major));
+    let listed = ListedFindings { all, has_grave };
     if let Some((key, _)) = extras.iter().find(|(key, value)| contradicts(key, value, listed)) {
         let (key, count) = (short(key, 40), if all == 0 { "no finding".to_owned() } else { format!("{all} findings") });
         return Some(format!("its `{key}` contradicts its list of {count}"));

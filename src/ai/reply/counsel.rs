@@ -2,13 +2,13 @@
 
 use super::json::{Json, Object};
 use super::read::{boolean, entries, text};
-use super::{Problem, document};
+use super::{ReplyProblem, document};
 use crate::ai::ask::Nonce;
 use crate::ai::claim::counsel::{Decision, Flaw, Passage, Proposal};
 use crate::ai::claim::criteria::{Criteria, Stand};
 
 /// Parses the reply about the criteria of a contract.
-pub fn criteria(reply: &str, nonce: &Nonce) -> Result<Criteria, Problem> {
+pub fn criteria(reply: &str, nonce: &Nonce) -> Result<Criteria, ReplyProblem> {
     let mut o = document(reply, nonce)?;
     let criteria = list(&mut o, "criteria", |mut o| Stand {
         id: text(&mut o, &["id", "criterion"]).unwrap_or_default(),
@@ -19,10 +19,10 @@ pub fn criteria(reply: &str, nonce: &Nonce) -> Result<Criteria, Problem> {
     })?;
     for (i, stand) in criteria.iter().enumerate() {
         if stand.met().is_none() {
-            return Err(Problem::repairable(format!("`criteria[{i}].standing` is not met, unmet or unknown")));
+            return Err(ReplyProblem::repairable(format!("`criteria[{i}].standing` is not met, unmet or unknown")));
         }
         if criteria[..i].iter().any(|earlier| earlier.id.trim() == stand.id.trim()) {
-            return Err(Problem::repairable(format!("`criteria[{i}]` speaks of a criterion a second time")));
+            return Err(ReplyProblem::repairable(format!("`criteria[{i}]` speaks of a criterion a second time")));
         }
     }
     Ok(Criteria { nonce: nonce.as_str().to_owned(), criteria })
@@ -41,10 +41,10 @@ impl Stand {
 }
 
 /// Parses the reply that judges whether a proposal can be implemented.
-pub fn proposal(reply: &str, nonce: &Nonce) -> Result<Proposal, Problem> {
+pub fn proposal(reply: &str, nonce: &Nonce) -> Result<Proposal, ReplyProblem> {
     let mut o = document(reply, nonce)?;
     let valid = o.take("valid").as_ref().and_then(boolean);
-    let valid = valid.ok_or_else(|| Problem::repairable("`valid` is neither true nor false"))?;
+    let valid = valid.ok_or_else(|| ReplyProblem::repairable("`valid` is neither true nor false"))?;
     let issues = list(&mut o, "issues", |mut o| Flaw {
         severity: text(&mut o, &["severity"]).unwrap_or_default(),
         issue: text(&mut o, &["issue", "description", "message", "title"]).unwrap_or_default(),
@@ -52,23 +52,23 @@ pub fn proposal(reply: &str, nonce: &Nonce) -> Result<Proposal, Problem> {
         quote: text(&mut o, &["quote"]),
     })?;
     if let Some(i) = issues.iter().position(|f| f.issue.is_empty()) {
-        return Err(Problem::repairable(format!("`issues[{i}]` says nothing")));
+        return Err(ReplyProblem::repairable(format!("`issues[{i}]` says nothing")));
     }
     if !valid && issues.is_empty() {
-        return Err(Problem::repairable("the reply is inconsistent: not valid, and no issues"));
+        return Err(ReplyProblem::repairable("the reply is inconsistent: not valid, and no issues"));
     }
     Ok(Proposal { nonce: nonce.as_str().to_owned(), valid, issues })
 }
 
 /// Parses the reply that decides a disagreement.
-pub fn decision(reply: &str, nonce: &Nonce) -> Result<Decision, Problem> {
+pub fn decision(reply: &str, nonce: &Nonce) -> Result<Decision, ReplyProblem> {
     let mut o = document(reply, nonce)?;
     let side = text(&mut o, &["side"]).unwrap_or_default().trim().to_ascii_lowercase();
     if !matches!(side.as_str(), "floor_manager" | "judge") {
-        return Err(Problem::repairable("`side` is neither floor_manager nor judge"));
+        return Err(ReplyProblem::repairable("`side` is neither floor_manager nor judge"));
     }
     let reasoning = text(&mut o, &["reasoning", "reason"]);
-    let reasoning = reasoning.ok_or_else(|| Problem::repairable("`reasoning` is missing"))?;
+    let reasoning = reasoning.ok_or_else(|| ReplyProblem::repairable("`reasoning` is missing"))?;
     let quotes = list(&mut o, "quotes", |mut o| Passage {
         document: text(&mut o, &["document"]).unwrap_or_default(),
         quote: text(&mut o, &["quote"]).unwrap_or_default(),
@@ -77,11 +77,11 @@ pub fn decision(reply: &str, nonce: &Nonce) -> Result<Decision, Problem> {
 }
 
 /// Reads a required list of objects.
-pub(super) fn list<T>(o: &mut Object, name: &'static str, read: fn(Object) -> T) -> Result<Vec<T>, Problem> {
+pub(super) fn list<T>(o: &mut Object, name: &'static str, read: fn(Object) -> T) -> Result<Vec<T>, ReplyProblem> {
     match o.take(name) {
         Some(Json::List(list)) => entries(list, name, read),
-        Some(_) => Err(Problem::repairable(format!("`{name}` is not a list"))),
-        None => Err(Problem::repairable(format!("`{name}` is missing"))),
+        Some(_) => Err(ReplyProblem::repairable(format!("`{name}` is not a list"))),
+        None => Err(ReplyProblem::repairable(format!("`{name}` is missing"))),
     }
 }
 
@@ -101,10 +101,9 @@ mod tests {
 
     #[test]
     fn criteria_are_read_strictly() {
-        let read = |members: &str| criteria(&with(members), &nonce());
         let one =
-            read(r#""criteria": [{"id": "AC1", "standing": "Met", "file": "a.rs", "quote": "x", "reason": "r"}]"#);
-        let stand = one.unwrap().criteria.remove(0);
+            with(r#""criteria": [{"id": "AC1", "standing": "Met", "file": "a.rs", "quote": "x", "reason": "r"}]"#);
+        let stand = criteria(&one, &nonce()).unwrap().criteria.remove(0);
         assert_eq!((stand.id.as_str(), stand.met(), stand.quote.as_deref()), ("AC1", Some(Some(true)), Some("x")));
         for members in [
             r#""criteria": [{"id": "AC1", "standing": "mostly"}]"#,
@@ -114,7 +113,7 @@ mod tests {
             r#""criteria": {}"#,
             r#""verdict": "PASS""#,
         ] {
-            assert!(read(members).unwrap_err().repairable, "{members}");
+            assert!(criteria(&with(members), &nonce()).unwrap_err().repairable, "{members}");
         }
     }
 
@@ -129,31 +128,29 @@ mod tests {
 
     #[test]
     fn a_proposal_that_is_not_valid_says_why() {
-        let read = |members: &str| proposal(&with(members), &nonce());
-        assert!(read(r#""valid": true, "issues": []"#).unwrap().valid);
-        let said = read(r#""valid": false, "issues": [{"severity": "major", "issue": "no goal", "quote": null}]"#);
-        assert_eq!(said.unwrap().issues[0].issue, "no goal");
+        assert!(proposal(&with(r#""valid": true, "issues": []"#), &nonce()).unwrap().valid);
+        let said = with(r#""valid": false, "issues": [{"severity": "major", "issue": "no goal", "quote": null}]"#);
+        assert_eq!(proposal(&said, &nonce()).unwrap().issues[0].issue, "no goal");
         for members in [
             r#""valid": false, "issues": []"#,
             r#""valid": "perhaps", "issues": []"#,
             r#""valid": true"#,
             r#""valid": true, "issues": [{"severity": "major"}]"#,
         ] {
-            assert!(read(members).unwrap_err().repairable, "{members}");
+            assert!(proposal(&with(members), &nonce()).unwrap_err().repairable, "{members}");
         }
     }
 
     #[test]
     fn a_decision_names_one_side() {
-        let read = |members: &str| decision(&with(members), &nonce());
-        let said = read(r#""side": "judge", "reasoning": "r", "quotes": [{"document": "contract", "quote": "q"}]"#);
-        assert_eq!(said.unwrap().side, "judge");
+        let said = with(r#""side": "judge", "reasoning": "r", "quotes": [{"document": "contract", "quote": "q"}]"#);
+        assert_eq!(decision(&said, &nonce()).unwrap().side, "judge");
         for members in [
             r#""side": "both", "reasoning": "r", "quotes": []"#,
             r#""side": "judge", "quotes": []"#,
             r#""side": "judge", "reasoning": "r""#,
         ] {
-            assert!(read(members).unwrap_err().repairable, "{members}");
+            assert!(decision(&with(members), &nonce()).unwrap_err().repairable, "{members}");
         }
     }
 }

@@ -7,7 +7,7 @@ use super::json::Json;
 
 /// Counts of the findings that a reply lists.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Listed {
+pub(super) struct ListedFindings {
     /// Findings, violations and missing requirements together.
     pub(super) all: usize,
     /// True if one of them is major or critical.
@@ -233,46 +233,56 @@ const COUNTING: [&str; 22] = [
 ];
 /// Values that mean "none".
 const NOTHING: [&str; 10] = ["", "0", "na", "n", "nil", "no", "none", "null", "false", "nothing"];
+/// Words with which a value denies something.
+const DENIALS: [&str; 6] = ["no", "none", "nothing", "zero", "0", "without"];
 
 /// Returns true if a member of a reply contradicts the listed findings.
-pub(super) fn contradicts(key: &str, value: &Json, listed: Listed) -> bool {
+pub(super) fn contradicts(key: &str, value: &Json, listed: ListedFindings) -> bool {
     let key = words(key);
-    let any = |list: &[&str]| key.iter().any(|w| list.contains(&w.as_str()));
     let negated = key.iter().any(|w| matches!(w.as_str(), "no" | "not" | "non" | "never" | "un"));
     let nothing = listed.all == 0;
-    if any(&PARTIAL) && !any(&["tokens"]) {
+    if has_any(&key, &PARTIAL) && !has_any(&key, &["tokens"]) {
         return says_yes(value) != negated && is_answer(value);
     }
-    if any(&ERRORS) && !negated && !any(&["handling", "handler", "handled"]) && !counts_only(&key) {
+    if has_any(&key, &ERRORS) && !negated && !has_any(&key, &["handling", "handler", "handled"]) && !counts_only(&key) {
         return !is_denial(value);
     }
-    if counts_only(&key) && any(&PROBLEMS)
-        || key.iter().all(|w| COUNTING.contains(&w.as_str())) && any(&["count", "total"])
+    if counts_only(&key) && has_any(&key, &PROBLEMS)
+        || key.iter().all(|w| COUNTING.contains(&w.as_str())) && has_any(&key, &["count", "total"])
     {
         return match number(value) {
             Some(n) => n > listed.all as f64,
             // A comment can be positive.
-            None => nothing && !is_denial(value) && !any(&["comment", "comments", "claim"]),
+            None => nothing && !is_denial(value) && !has_any(&key, &["comment", "comments", "claim"]),
         };
     }
-    if any(&["severity", "severest", "worst"]) && !any(&VERDICTS) {
+    if has_any(&key, &["severity", "severest", "worst"]) && !has_any(&key, &VERDICTS) {
         return !listed.has_grave && text_of(value).is_some_and(|t| words(&t).iter().any(|w| is_grave(w)));
     }
-    if any(&WHOLE) && !any(&PROBLEMS) && key.len() <= 4 && !any(&["summary", "at", "by", "files"]) {
+    if has_any(&key, &WHOLE)
+        && !has_any(&key, &PROBLEMS)
+        && key.len() <= 4
+        && !has_any(&key, &["summary", "at", "by", "files"])
+    {
         return says_no(value) != negated && is_answer(value);
     }
     if !nothing {
         // The listed findings explain a verdict against the change.
         return false;
     }
-    let asks = any(&NEEDS) && any(&CHANGES);
-    if any(&BAD) || asks {
+    let asks = has_any(&key, &NEEDS) && has_any(&key, &CHANGES);
+    if has_any(&key, &BAD) || asks {
         return if is_answer(value) { says_yes(value) != negated } else { !is_denial(value) && !negated };
     }
-    if any(&GOOD) && is_answer(value) {
+    if has_any(&key, &GOOD) && is_answer(value) {
         return says_no(value) != negated;
     }
-    (any(&VERDICTS) || any(&GOOD)) && is_against(value)
+    (has_any(&key, &VERDICTS) || has_any(&key, &GOOD)) && is_against(value)
+}
+
+/// Returns true if one of the words is in a list.
+fn has_any(words: &[String], list: &[&str]) -> bool {
+    words.iter().any(|w| list.contains(&w.as_str()))
 }
 
 /// Splits a key or a value into lower-case words, at punctuation and before capital letters.
@@ -356,10 +366,9 @@ fn is_denial(value: &Json) -> bool {
         Json::Text(text) => {
             let words = words(text);
             let all: String = words.concat();
-            let denies = |w: &String| matches!(w.as_str(), "no" | "none" | "nothing" | "zero" | "0" | "without");
             NOTHING.contains(&all.as_str())
-                || words.first().is_some_and(denies)
-                || words.len() <= 6 && words.iter().any(denies)
+                || words.first().is_some_and(|w| DENIALS.contains(&w.as_str()))
+                || words.len() <= 6 && has_any(&words, &DENIALS)
         }
         Json::List(list) => list.is_empty(),
         Json::Object(object) => object.0.is_empty(),
@@ -374,23 +383,24 @@ fn is_against(value: &Json) -> bool {
     if words.is_empty() || words.len() > 5 {
         return false;
     }
-    let any = |list: &[&str]| words.iter().any(|w| list.contains(&w.as_str()));
-    let denies = |w: &String| {
-        matches!(w.as_str(), "no" | "not" | "non" | "none" | "nothing" | "never" | "without" | "zero" | "cannot")
-            || w.ends_with("nt") && w.len() <= 6
-    };
-    let against = any(&BAD)
-        || any(&PARTIAL)
-        || any(&ERRORS)
-        || any(&NEEDS) && any(&CHANGES)
-        || any(&PROBLEMS)
-        || any(&["pending", "unknown", "undecided", "unclear", "changes"]);
-    let good = any(&GOOD) || any(&WHOLE) || any(&["go", "mergeable", "approval"]);
-    match words.iter().any(denies) {
+    let against = has_any(&words, &BAD)
+        || has_any(&words, &PARTIAL)
+        || has_any(&words, &ERRORS)
+        || has_any(&words, &NEEDS) && has_any(&words, &CHANGES)
+        || has_any(&words, &PROBLEMS)
+        || has_any(&words, &["pending", "unknown", "undecided", "unclear", "changes"]);
+    let good = has_any(&words, &GOOD) || has_any(&words, &WHOLE) || has_any(&words, &["go", "mergeable", "approval"]);
+    match words.iter().any(|w| is_negation(w)) {
         // `no issues` and `not blocked` are positive; `not approved` and `no` are negative.
         true => !against && (good || words.len() == 1),
         false => against,
     }
+}
+
+/// Returns true if a word negates the others, such as `not` or `isnt`.
+fn is_negation(word: &str) -> bool {
+    matches!(word, "no" | "not" | "non" | "none" | "nothing" | "never" | "without" | "zero" | "cannot")
+        || word.ends_with("nt") && word.len() <= 6
 }
 
 fn is_grave(word: &str) -> bool {
@@ -401,9 +411,9 @@ fn is_grave(word: &str) -> bool {
 mod tests {
     use super::*;
 
-    const EMPTY: Listed = Listed { all: 0, has_grave: false };
+    const EMPTY: ListedFindings = ListedFindings { all: 0, has_grave: false };
 
-    fn check(members: &str, listed: Listed) -> bool {
+    fn check(members: &str, listed: ListedFindings) -> bool {
         let Ok(Json::Object(object)) = super::super::json::read(&format!("{{{members}}}")) else { unreachable!() };
         object.0.iter().any(|(key, value)| contradicts(key, value, listed))
     }
@@ -562,7 +572,7 @@ mod tests {
 
     #[test]
     fn mod_04_a_verdict_beside_findings_is_an_opinion_but_a_missing_finding_is_not() {
-        let two = Listed { all: 2, has_grave: false };
+        let two = ListedFindings { all: 2, has_grave: false };
         for members in ["\"verdict\": \"fail\"", "\"approved\": false", "\"num_findings\": 2", "\"blocked\": true"] {
             assert!(!check(members, two), "{members}");
         }

@@ -3,7 +3,7 @@
 use super::counsel::list;
 use super::json::{Json, Object};
 use super::read::text;
-use super::{Problem, document};
+use super::{ReplyProblem, document};
 use crate::ai::ask::Nonce;
 use crate::ai::claim::fix::{FixPlan, FixReport, PlanStep};
 
@@ -11,7 +11,7 @@ use crate::ai::claim::fix::{FixPlan, FixReport, PlanStep};
 const MOST: usize = 50;
 
 /// Parses the plan of a fix.
-pub fn fix_plan(reply: &str, nonce: &Nonce) -> Result<FixPlan, Problem> {
+pub fn fix_plan(reply: &str, nonce: &Nonce) -> Result<FixPlan, ReplyProblem> {
     let mut o = document(reply, nonce)?;
     let summary = text(&mut o, &["summary"]).unwrap_or_default();
     let mut steps = list(&mut o, "steps", |mut o| PlanStep {
@@ -20,7 +20,7 @@ pub fn fix_plan(reply: &str, nonce: &Nonce) -> Result<FixPlan, Problem> {
     })?;
     steps.retain(|s| !s.text.is_empty());
     if steps.is_empty() {
-        return Err(Problem::repairable("`steps` is empty"));
+        return Err(ReplyProblem::repairable("`steps` is empty"));
     }
     steps.truncate(MOST);
     Ok(FixPlan { nonce: nonce.as_str().to_owned(), summary, steps })
@@ -32,7 +32,7 @@ fn files(o: &mut Object) -> Vec<String> {
 }
 
 /// Parses the report on a fix.
-pub fn fix_report(reply: &str, nonce: &Nonce) -> Result<FixReport, Problem> {
+pub fn fix_report(reply: &str, nonce: &Nonce) -> Result<FixReport, ReplyProblem> {
     let mut o = document(reply, nonce)?;
     let summary = text(&mut o, &["summary"]).unwrap_or_default();
     Ok(FixReport { nonce: nonce.as_str().to_owned(), summary, problem: text(&mut o, &["problem"]) })

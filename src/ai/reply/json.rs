@@ -72,7 +72,7 @@ impl Json {
 
 /// The reason why a document is rejected.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum JsonFault {
     /// Invalid JSON or a duplicate key, with the message of serde.
     Syntax(String),
     /// An exceeded limit.
@@ -80,14 +80,14 @@ pub(super) enum Fault {
 }
 
 /// Parses a text that consists of one document. `serde_json` limits the nesting to 128 levels.
-pub(super) fn read(text: &str) -> Result<Json, Fault> {
+pub(super) fn read(text: &str) -> Result<Json, JsonFault> {
     let bounds = Bounds::default();
     let mut reader = serde_json::Deserializer::from_str(text);
     let value = Seed(&bounds).deserialize(&mut reader).and_then(|v| reader.end().map(|()| v));
     value.map_err(|e| match bounds.hit.get() {
-        Some(bound) => Fault::Bound(bound),
-        None if e.to_string().starts_with("recursion limit") => Fault::Bound("nesting deeper than 128 levels"),
-        None => Fault::Syntax(e.to_string()),
+        Some(bound) => JsonFault::Bound(bound),
+        None if e.to_string().starts_with("recursion limit") => JsonFault::Bound("nesting deeper than 128 levels"),
+        None => JsonFault::Syntax(e.to_string()),
     })
 }
 

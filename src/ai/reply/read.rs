@@ -1,8 +1,10 @@
 //! Builds claims from the members of a document, and handles missing, misspelled or mistyped members.
 
 use super::json::{Json, Object};
-use super::{MAX_FINDINGS, Problem};
-use crate::ai::claim::{Claim, Compliance, Elsewhere, Missing, NotReviewed, Rebuttal, Reply, Violation};
+use super::{MAX_FINDINGS, ReplyProblem};
+use crate::ai::claim::{
+    Claim, ComplianceClaim, Elsewhere, NotReviewed, Rebuttal, Reply, RequirementClaim, ViolationClaim,
+};
 use crate::untrusted::Inert;
 
 /// Unknown keys of a reply that are noted, at most.
@@ -12,32 +14,32 @@ const MAX_NOTES: usize = 20;
 const MAX_ALSO: usize = 20;
 
 /// Parses the members of a reply. Also returns the members outside the schema.
-pub(super) fn reply(mut o: Object) -> Result<(Reply, Vec<(String, Json)>), Problem> {
+pub(super) fn reply(mut o: Object) -> Result<(Reply, Vec<(String, Json)>), ReplyProblem> {
     let findings = match o.take("findings") {
         Some(Json::List(list)) => entries(list, "findings", claim)?,
-        Some(_) => return Err(Problem::repairable("`findings` is not a list")),
-        None => return Err(Problem::repairable("`findings` is missing")),
+        Some(_) => return Err(ReplyProblem::repairable("`findings` is not a list")),
+        None => return Err(ReplyProblem::repairable("`findings` is missing")),
     };
     let files_reviewed = match o.take("files_reviewed") {
         Some(Json::List(list)) => list.into_iter().filter_map(Json::into_text).collect(),
         Some(Json::Text(one)) => vec![one],
-        Some(_) => return Err(Problem::repairable("`files_reviewed` is not a list")),
-        None => return Err(Problem::repairable("`files_reviewed` is missing")),
+        Some(_) => return Err(ReplyProblem::repairable("`files_reviewed` is not a list")),
+        None => return Err(ReplyProblem::repairable("`files_reviewed` is missing")),
     };
     let not_reviewed = match o.take("not_reviewed") {
         Some(Json::List(list)) => not_reviewed(list)?,
         Some(Json::Text(one)) if one.trim().is_empty() => Vec::new(),
-        Some(_) => return Err(Problem::repairable("`not_reviewed` is not a list")),
+        Some(_) => return Err(ReplyProblem::repairable("`not_reviewed` is not a list")),
         None => Vec::new(),
     };
     let design_compliance = match o.take("design_compliance") {
         Some(Json::Object(inner)) => Some(compliance(inner)?),
-        Some(_) => return Err(Problem::repairable("`design_compliance` is not an object")),
+        Some(_) => return Err(ReplyProblem::repairable("`design_compliance` is not an object")),
         None => None,
     };
     let missing_requirements = match o.take("missing_requirements") {
         Some(Json::List(list)) => entries(list, "missing_requirements", missing)?,
-        Some(_) => return Err(Problem::repairable("`missing_requirements` is not a list")),
+        Some(_) => return Err(ReplyProblem::repairable("`missing_requirements` is not a list")),
         None => Vec::new(),
     };
     let summary = o.take("summary").and_then(Json::into_text).unwrap_or_default();
@@ -57,50 +59,50 @@ pub(super) fn reply(mut o: Object) -> Result<(Reply, Vec<(String, Json)>), Probl
 }
 
 /// Parses the members of a rebuttal.
-pub(super) fn rebuttal(mut o: Object) -> Result<Rebuttal, Problem> {
+pub(super) fn rebuttal(mut o: Object) -> Result<Rebuttal, ReplyProblem> {
     let refuted = o.take("refuted").as_ref().and_then(boolean);
-    let refuted = refuted.ok_or_else(|| Problem::repairable("`refuted` is neither true nor false"))?;
+    let refuted = refuted.ok_or_else(|| ReplyProblem::repairable("`refuted` is neither true nor false"))?;
     let reason = text(&mut o, &["reason"]).unwrap_or_default();
     let quote = text(&mut o, &["quote"]).unwrap_or_default();
     Ok(Rebuttal { nonce: String::new(), refuted, reason, quote })
 }
 
 /// Parses the list of files that were not reviewed: objects, or only paths.
-fn not_reviewed(list: Vec<Json>) -> Result<Vec<NotReviewed>, Problem> {
+fn not_reviewed(list: Vec<Json>) -> Result<Vec<NotReviewed>, ReplyProblem> {
     if list.len() > MAX_FINDINGS {
-        return Err(Problem::final_(format!("the reply has more than {MAX_FINDINGS} files not reviewed")));
+        return Err(ReplyProblem::final_(format!("the reply has more than {MAX_FINDINGS} files not reviewed")));
     }
-    let entry = |(i, value)| match value {
+    let entries = list.into_iter().enumerate().map(|(i, value)| match value {
         Json::Text(file) => Ok(NotReviewed { file, why: String::new() }),
         Json::Object(mut o) => Ok(NotReviewed {
             file: text(&mut o, &["file", "path"]).unwrap_or_default(),
             why: text(&mut o, &["why", "reason"]).unwrap_or_default(),
         }),
-        _ => Err(Problem::repairable(format!("`not_reviewed[{i}]` is not an object"))),
-    };
-    list.into_iter().enumerate().map(entry).collect()
+        _ => Err(ReplyProblem::repairable(format!("`not_reviewed[{i}]` is not an object"))),
+    });
+    entries.collect()
 }
 
 /// Parses each entry of a list of objects.
-pub(super) fn entries<T>(list: Vec<Json>, name: &str, read: fn(Object) -> T) -> Result<Vec<T>, Problem> {
+pub(super) fn entries<T>(list: Vec<Json>, name: &str, read: fn(Object) -> T) -> Result<Vec<T>, ReplyProblem> {
     if list.len() > MAX_FINDINGS {
-        return Err(Problem::final_(format!("the reply has more than {MAX_FINDINGS} {name}")));
+        return Err(ReplyProblem::final_(format!("the reply has more than {MAX_FINDINGS} {name}")));
     }
-    let entry = |(i, value)| match value {
+    let entries = list.into_iter().enumerate().map(|(i, value)| match value {
         Json::Object(o) => Ok(read(o)),
-        _ => Err(Problem::repairable(format!("`{name}[{i}]` is not an object"))),
-    };
-    list.into_iter().enumerate().map(entry).collect()
+        _ => Err(ReplyProblem::repairable(format!("`{name}[{i}]` is not an object"))),
+    });
+    entries.collect()
 }
 
 /// Returns notes on the members outside the schema. Scalars are noted. A list or an object with content is an error,
 /// because it can hold findings under another name.
-fn others(o: &Object, at: &str) -> Result<Vec<String>, Problem> {
+fn others(o: &Object, at: &str) -> Result<Vec<String>, ReplyProblem> {
     let mut notes = Vec::new();
     for (key, value) in &o.0 {
         let name = short(key, 40);
         if value.has_members() {
-            return Err(Problem::repairable(format!("`{at}{name}` is not a key of the schema, and has content")));
+            return Err(ReplyProblem::repairable(format!("`{at}{name}` is not a key of the schema, and has content")));
         }
         match value {
             Json::Text(s) if s.trim().is_empty() => {}
@@ -150,27 +152,27 @@ fn elsewhere(value: Json) -> Vec<Elsewhere> {
         Json::Object(o) => Some(o),
         _ => None,
     });
-    let place = |mut o: Object| Elsewhere {
+    let places = objects.map(|mut o| Elsewhere {
         file: text(&mut o, &["file", "path"]),
         line: number(o.take_any(&["line", "line_number", "start_line"]), "line", &mut Vec::new()).0,
         quote: text(&mut o, &["quote"]),
-    };
-    objects.map(place).collect()
+    });
+    places.collect()
 }
 
-fn compliance(mut o: Object) -> Result<Compliance, Problem> {
+fn compliance(mut o: Object) -> Result<ComplianceClaim, ReplyProblem> {
     let violations = match o.take("violations") {
         Some(Json::List(list)) => entries(list, "violations", violation)?,
-        Some(_) => return Err(Problem::repairable("`violations` is not a list")),
+        Some(_) => return Err(ReplyProblem::repairable("`violations` is not a list")),
         None => Vec::new(),
     };
     let follows_architecture = o.take("follows_architecture").as_ref().and_then(boolean);
     others(&o, "design_compliance.")?;
-    Ok(Compliance { follows_architecture: follows_architecture.unwrap_or(violations.is_empty()), violations })
+    Ok(ComplianceClaim { follows_architecture: follows_architecture.unwrap_or(violations.is_empty()), violations })
 }
 
-fn violation(mut o: Object) -> Violation {
-    Violation {
+fn violation(mut o: Object) -> ViolationClaim {
+    ViolationClaim {
         issue: text(&mut o, &["issue"]).unwrap_or_default(),
         description: text(&mut o, &["description"]).unwrap_or_default(),
         impact: text(&mut o, &["impact", "severity"]).unwrap_or_default(),
@@ -179,8 +181,8 @@ fn violation(mut o: Object) -> Violation {
     }
 }
 
-fn missing(mut o: Object) -> Missing {
-    Missing {
+fn missing(mut o: Object) -> RequirementClaim {
+    RequirementClaim {
         requirement: text(&mut o, &["requirement"]).unwrap_or_default(),
         reference: text(&mut o, &["reference", "design_doc_reference"]),
         severity: text(&mut o, &["severity"]).unwrap_or_default(),
@@ -195,7 +197,7 @@ pub(super) fn text(o: &mut Object, keys: &[&str]) -> Option<String> {
 
 /// Parses a line number, and the end of a range such as `"12-15"`. Notes an invalid value.
 fn number(value: Option<Json>, name: &str, notes: &mut Vec<String>) -> (Option<i64>, Option<i64>) {
-    let is_line = |n: i64| (1..=i64::from(u32::MAX)).contains(&n);
+    let lines = 1..=i64::from(u32::MAX);
     let (first, last) = match &value {
         None => return (None, None),
         Some(Json::Int(n)) => (Some(*n), None),
@@ -211,12 +213,12 @@ fn number(value: Option<Json>, name: &str, notes: &mut Vec<String>) -> (Option<i
         }
         Some(_) => (None, None),
     };
-    let first = first.filter(|n| is_line(*n));
+    let first = first.filter(|n| lines.contains(n));
     if first.is_none() {
         let said = value.and_then(Json::into_text).map_or_else(String::new, |s| format!(" {}", short(&s, 20)));
         notes.push(format!("its `{name}`{said} is not a line number"));
     }
-    (first, last.filter(|n| is_line(*n)))
+    (first, last.filter(|n| lines.contains(n)))
 }
 
 /// Parses a CWE number: `79`, `"79"`, `"CWE-79"`.

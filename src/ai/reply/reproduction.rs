@@ -3,12 +3,12 @@
 use super::counsel::list;
 use super::json::{Json, Object};
 use super::read::text;
-use super::{Problem, document};
+use super::{ReplyProblem, document};
 use crate::ai::ask::Nonce;
-use crate::ai::claim::reproduction::{Edit, NewFile, Reproduction};
+use crate::ai::claim::reproduction::{FixEdit, NewFile, TestProposal};
 
 /// Parses the reply to a request for a test. A document without files means that the claim cannot be tested.
-pub fn reproduction(reply: &str, nonce: &Nonce) -> Result<Reproduction, Problem> {
+pub fn reproduction(reply: &str, nonce: &Nonce) -> Result<TestProposal, ReplyProblem> {
     let mut o = document(reply, nonce)?;
     let reason = text(&mut o, &["reason"]).unwrap_or_default();
     let files = list(&mut o, "files", |mut o| NewFile {
@@ -16,15 +16,15 @@ pub fn reproduction(reply: &str, nonce: &Nonce) -> Result<Reproduction, Problem>
         text: verbatim(&mut o, &["text", "content"]),
     })?;
     let command = text(&mut o, &["command"]).unwrap_or_default();
-    let fix = list(&mut o, "fix", |mut o| Edit {
+    let fix = list(&mut o, "fix", |mut o| FixEdit {
         path: text(&mut o, &["path", "file"]).unwrap_or_default(),
         old: verbatim(&mut o, &["old"]),
         new: verbatim(&mut o, &["new"]),
     })?;
     if !files.is_empty() && (command.is_empty() || fix.is_empty()) {
-        return Err(Problem::repairable("the reply is inconsistent: files without `command` or `fix`"));
+        return Err(ReplyProblem::repairable("the reply is inconsistent: files without `command` or `fix`"));
     }
-    Ok(Reproduction { nonce: nonce.as_str().to_owned(), reason, files, command, fix })
+    Ok(TestProposal { nonce: nonce.as_str().to_owned(), reason, files, command, fix })
 }
 
 /// Returns the first text of several keys unchanged, or an empty string.
@@ -36,7 +36,7 @@ fn verbatim(o: &mut Object, keys: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    fn read(members: &str) -> Result<Reproduction, Problem> {
+    fn read(members: &str) -> Result<TestProposal, ReplyProblem> {
         let nonce = Nonce::new([7; 16]);
         reproduction(&format!("{{\"nonce\": \"{}\", {members}}}", nonce.as_str()), &nonce)
     }
@@ -49,7 +49,7 @@ mod tests {
         )
         .unwrap();
         assert_eq!((said.files[0].path.as_str(), said.files[0].text.as_str()), ("t.py", "\n  assert x \n"));
-        let edit = Edit { path: "a.py".to_owned(), old: "  a\n".to_owned(), new: String::new() };
+        let edit = FixEdit { path: "a.py".to_owned(), old: "  a\n".to_owned(), new: String::new() };
         assert_eq!((said.command.as_str(), &said.fix[..]), ("python3 t.py", &[edit][..]));
     }
 

@@ -1,12 +1,12 @@
 //! A question outside a review: documents, a schema, and the answer of the first backend that has one.
 
-use super::question::{Asked, Query, Why};
-use super::{Job, Outcome, Session, described, open};
+use super::question::{NoAnswer, ParsedAnswer, Query};
+use super::{ReviewJob, ReviewSession, RunOutcome, described, open};
 use crate::ai::ask::{Cause, Nonce, Schema};
 use crate::ai::prompt::{self, Brief, Exhibit};
-use crate::ai::reply::Problem;
+use crate::ai::reply::ReplyProblem;
 use crate::ai::tree::Tree;
-use crate::ai::{Setback, Usage};
+use crate::ai::{BackendUsage, Setback};
 use crate::diff::RepoPath;
 use crate::git::State;
 use std::collections::BTreeMap;
@@ -22,12 +22,12 @@ pub struct Question<T> {
     /// Redacted documents.
     pub exhibits: Vec<Exhibit>,
     pub schema: &'static Schema,
-    pub parse: fn(&str, &Nonce) -> Result<T, Problem>,
+    pub parse: fn(&str, &Nonce) -> Result<T, ReplyProblem>,
 }
 
 /// The access of a model to the worktree.
 #[derive(Clone, Debug, Default)]
-pub struct Around {
+pub struct WorktreeAccess {
     /// Files that git does not track yet.
     pub new: Vec<RepoPath>,
     /// True if it may edit and create files, in memory or in a private copy.
@@ -43,7 +43,7 @@ pub struct Consulted<T> {
     pub failed: Vec<String>,
     /// The same as typed failures, for the advice on a retry.
     pub setbacks: Vec<Setback>,
-    pub usage: Vec<Usage>,
+    pub usage: Vec<BackendUsage>,
     /// Edited and created files, with secrets replaced.
     pub drafts: BTreeMap<RepoPath, String>,
     /// Rejected edits of the model, with reasons. Untrusted text.
@@ -56,8 +56,8 @@ pub struct Consulted<T> {
 
 /// Asks the backends in the order of the policy until one answers. `around` is the part of the worktree that a model
 /// may read. With `None` it sees only the documents.
-pub async fn consult<T>(job: &Job<'_>, question: &Question<T>, around: Option<&Around>) -> Consulted<T> {
-    let mut opened = Outcome::default();
+pub async fn consult<T>(job: &ReviewJob<'_>, question: &Question<T>, around: Option<&WorktreeAccess>) -> Consulted<T> {
+    let mut opened = RunOutcome::default();
     let teams = open(job, &mut opened);
     let setbacks = std::mem::take(&mut opened.models.setbacks);
     let failures = opened.failed.into_iter().map(|(_, why)| why);
@@ -77,7 +77,7 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>, around: Option<&A
         let tree = tree.with_new(around.new.iter().cloned()).with_symbols(job.symbols);
         if around.is_editable { tree.with_drafts() } else { tree }
     });
-    let session = Session::new(job, &[], &brief);
+    let session = ReviewSession::new(job, &[], &brief);
     session.expect(1);
     session.tell();
     let prompt = prompt::consult(question.system, question.task, &question.exhibits, &session.nonce);
@@ -89,16 +89,16 @@ pub async fn consult<T>(job: &Job<'_>, question: &Question<T>, around: Option<&A
             continue;
         }
         match session.question(member, &Query::new(&prompt, question.schema, tree.as_ref()), question.parse).await {
-            Ok(Asked { value, keep, .. }) => {
+            Ok(ParsedAnswer { value, keep, .. }) => {
                 session.store(keep);
                 out.answer = Some((name.to_owned(), value));
                 break;
             }
-            Err(Why::Limit(limit)) => {
+            Err(NoAnswer::Limit(limit)) => {
                 out.failed.push(format!("{name}: {limit}"));
                 out.timed_out |= Instant::now() >= job.deadline;
             }
-            Err(Why::Failed(f)) => {
+            Err(NoAnswer::Failed(f)) => {
                 out.failed.push(format!("{name}: {}", described(&f)));
                 out.setbacks.push(Setback::of(name, &f));
                 out.timed_out |= f.cause == Cause::TimedOut;

@@ -2,13 +2,13 @@
 //! checked.
 
 use super::member::Member;
-use super::question::{Asked, Query, Why};
-use super::{Session, Team, described, foreign};
+use super::question::{NoAnswer, ParsedAnswer, Query};
+use super::{ReviewSession, Team, described, foreign};
 use crate::ai::anchor;
 use crate::ai::ask::Cause;
 use crate::ai::claim::criteria as form;
 use crate::ai::plan::{self, Chunk};
-use crate::ai::{Judged, Setback, Spot};
+use crate::ai::{EvidenceSpot, JudgedCriterion, Setback};
 use crate::ai::{prompt, reply};
 use crate::diff::RepoPath;
 use crate::request::Criterion;
@@ -28,7 +28,7 @@ pub(super) struct Vote {
     /// Result as stated by the model; `None` if unknown.
     met: Option<bool>,
     /// Position of the quote in the change, if it was found.
-    spot: Option<Spot>,
+    spot: Option<EvidenceSpot>,
     reason: String,
 }
 
@@ -48,20 +48,20 @@ impl Votes {
     }
 
     /// Determines the state of each criterion. `whole` is true if no limit excluded a part of the change.
-    pub(super) fn count(mut self, criteria: &[Criterion], whole: bool) -> Vec<Judged> {
+    pub(super) fn count(mut self, criteria: &[Criterion], whole: bool) -> Vec<JudgedCriterion> {
         // The order of the answers must not affect the result.
         self.all.sort_by(|a, b| (a.criterion, &a.backend, &a.reason).cmp(&(b.criterion, &b.backend, &b.reason)));
         let whole = whole && self.failed.is_empty() && self.cut.is_empty();
-        let one = |(i, c): (usize, &Criterion)| {
+        let criteria = criteria.iter().enumerate().map(|(i, criterion)| {
             let votes: Vec<&Vote> = self.all.iter().filter(|v| v.criterion == i).collect();
-            decide(c, &votes, whole)
-        };
-        criteria.iter().enumerate().map(one).collect()
+            decide(criterion, &votes, whole)
+        });
+        criteria.collect()
     }
 }
 
 /// Determines the state of one criterion.
-fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> Judged {
+fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> JudgedCriterion {
     let shown = votes.iter().find(|v| v.met == Some(true) && v.spot.is_some());
     let unmet = votes.iter().find(|v| v.met == Some(false));
     let claimed = votes.iter().find(|v| v.met == Some(true));
@@ -84,7 +84,7 @@ fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> Judged {
             (None, None) => (None, None, "no backend answered".to_owned()),
         },
     };
-    Judged {
+    JudgedCriterion {
         id: criterion.id.clone(),
         met,
         reason,
@@ -96,7 +96,7 @@ fn decide(criterion: &Criterion, votes: &[&Vote], whole: bool) -> Judged {
 /// A boxed future for recursion, not `Send`.
 type Boxed<'f, T> = Pin<Box<dyn Future<Output = T> + 'f>>;
 
-impl<'a> Session<'a> {
+impl<'a> ReviewSession<'a> {
     /// Asks every team about every chunk. Sends no request without criteria.
     pub(super) async fn judged(&self, teams: &[Team<'a>]) -> Votes {
         let mut votes = Votes::default();
@@ -121,12 +121,12 @@ impl<'a> Session<'a> {
                         self.step();
                         return Votes { all, ..Votes::default() };
                     }
-                    Err(Why::Limit(limit)) => {
+                    Err(NoAnswer::Limit(limit)) => {
                         self.step();
                         let cut = self.paths(&chunk).into_iter().map(|p| (p, limit.clone())).collect();
                         return Votes { cut, ..Votes::default() };
                     }
-                    Err(Why::Failed(f)) => {
+                    Err(NoAnswer::Failed(f)) => {
                         if f.cause == Cause::TooLarge
                             && let Some((one, other)) = plan::halve(&chunk, self.groups)
                         {
@@ -153,12 +153,12 @@ impl<'a> Session<'a> {
         })
     }
 
-    async fn judge_with(&self, member: &Member<'a>, chunk: &Chunk) -> Result<Vec<Vote>, Why> {
+    async fn judge_with(&self, member: &Member<'a>, chunk: &Chunk) -> Result<Vec<Vote>, NoAnswer> {
         let group = &self.groups[chunk.group];
         let prompt = prompt::criteria(self.brief, group, chunk, &self.nonce);
         let around = self.around(chunk.group);
         let asked = self.question(member, &Query::new(&prompt, form::schema(), around), reply::criteria).await?;
-        let Asked { value, keep, .. } = asked;
+        let ParsedAnswer { value, keep, .. } = asked;
         let criteria = &self.brief.criteria;
         let mut votes = Vec::new();
         for stand in &value.criteria {
@@ -185,8 +185,8 @@ impl<'a> Session<'a> {
 mod tests {
     use super::*;
 
-    fn spot() -> Spot {
-        Spot { file: RepoPath::from("a.rs"), line: None, quote: "x".to_owned() }
+    fn spot() -> EvidenceSpot {
+        EvidenceSpot { file: RepoPath::from("a.rs"), line: None, quote: "x".to_owned() }
     }
 
     /// Builds a vote: `+` met with a found quote, `~` met without one, `-` unmet, `?` unknown.
@@ -204,7 +204,7 @@ mod tests {
         }
     }
 
-    fn decided(signs: &str, whole: bool) -> Judged {
+    fn decided(signs: &str, whole: bool) -> JudgedCriterion {
         let criterion = Criterion { id: "AC1".to_owned(), text: "it works".to_owned() };
         let votes = Votes { all: signs.chars().map(vote).collect(), ..Votes::default() };
         votes.count(&[criterion], whole).remove(0)

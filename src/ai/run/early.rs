@@ -1,6 +1,6 @@
 //! Claims that are shown while other questions are open.
 
-use crate::ai::anchor::Candidate;
+use crate::ai::anchor::ClaimCandidate;
 use crate::finding;
 use crate::untrusted::Inert;
 use std::collections::HashSet;
@@ -19,7 +19,7 @@ impl Early {
     ///
     /// A claim is unconfirmed until all questions are answered: the second review can dispute it, and it can repeat a
     /// finding of the rules.
-    pub(super) fn lines(&mut self, candidates: &[Candidate]) -> Vec<Inert> {
+    pub(super) fn lines(&mut self, candidates: &[ClaimCandidate]) -> Vec<Inert> {
         let mut lines = Vec::new();
         for claim in candidates.iter().filter(|c| c.disputed.is_none()) {
             let place = finding::place(claim.draft.location.as_ref());

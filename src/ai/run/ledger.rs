@@ -1,6 +1,6 @@
 //! Records which backend finished which file, in every part and under every lens.
 
-use super::{Session, Team};
+use super::{ReviewSession, Team};
 use crate::ai::plan::Chunk;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ pub(super) type FileKey = (usize, usize);
 
 /// The result of one question for one file: the name of the backend whose answer covers it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct LedgerEntry {
     pub(super) file: FileKey,
     pub(super) by: Option<String>,
 }
@@ -18,25 +18,24 @@ pub(super) struct Entry {
 #[derive(Debug, Default)]
 pub(super) struct FileLedger {
     /// Entries of each team, by its position.
-    teams: Vec<Vec<Entry>>,
+    teams: Vec<Vec<LedgerEntry>>,
 }
 
-impl Entry {
+impl LedgerEntry {
     /// Builds the entries of a question without an answer.
     pub(super) fn unanswered(chunk: &Chunk) -> Vec<Self> {
-        let entry = |file| Self { file: (chunk.group, file), by: None };
-        chunk.pieces.iter().map(|p| entry(p.file)).collect()
+        chunk.pieces.iter().map(|p| Self { file: (chunk.group, p.file), by: None }).collect()
     }
 }
 
 impl FileLedger {
     /// Creates a ledger with the files that the plan of each team leaves out.
     pub(super) fn new(teams: &[Team<'_>]) -> Self {
-        let entry = |file: &FileKey| Entry { file: *file, by: None };
-        Self { teams: teams.iter().map(|t| t.left_out.iter().map(entry).collect()).collect() }
+        let teams = teams.iter().map(|t| t.left_out.iter().map(|file| LedgerEntry { file: *file, by: None }).collect());
+        Self { teams: teams.collect() }
     }
 
-    pub(super) fn add(&mut self, team: usize, entries: Vec<Entry>) {
+    pub(super) fn add(&mut self, team: usize, entries: Vec<LedgerEntry>) {
         if let Some(all) = self.teams.get_mut(team) {
             all.extend(entries);
         }
@@ -65,7 +64,7 @@ impl FileLedger {
     }
 }
 
-impl Session<'_> {
+impl ReviewSession<'_> {
     /// Returns the files with these paths in all groups.
     pub(super) fn keys_of<'p>(&self, paths: impl Iterator<Item = &'p crate::diff::RepoPath>) -> Vec<FileKey> {
         let wanted: HashSet<_> = paths.collect();
@@ -82,8 +81,8 @@ impl Session<'_> {
 mod tests {
     use super::*;
 
-    fn entry(file: usize, by: &str) -> Entry {
-        Entry { file: (0, file), by: (!by.is_empty()).then(|| by.to_owned()) }
+    fn entry(file: usize, by: &str) -> LedgerEntry {
+        LedgerEntry { file: (0, file), by: (!by.is_empty()).then(|| by.to_owned()) }
     }
 
     #[test]

@@ -1,17 +1,17 @@
 //! Reviews one chunk under one lens: sends it, splits it if it is too large, and anchors the claims of the answer.
 
-use super::ledger::Entry;
+use super::ledger::LedgerEntry;
 use super::member::Member;
-use super::question::{Asked, Query, Why};
-use super::{Remark, Session, Team, described, foreign};
-use crate::ai::anchor::path::Names;
-use crate::ai::anchor::{self, Anchored, Candidate, Files};
+use super::question::{NoAnswer, ParsedAnswer, Query};
+use super::{Remark, ReviewSession, Team, described, foreign};
+use crate::ai::anchor::path::ChangedPaths;
+use crate::ai::anchor::{self, Anchored, ClaimCandidate, TreeFiles};
 use crate::ai::ask::{Begun, Cause};
 use crate::ai::claim::{self, NotReviewed};
 use crate::ai::plan::{self, Chunk};
 use crate::ai::prompt::{self, Lens};
 use crate::ai::reply;
-use crate::ai::{Compliance, Dropped, Missing, Opinion, Setback};
+use crate::ai::{Compliance, Dropped, Opinion, Setback, UnmetRequirement};
 use crate::diff::RepoPath;
 use crate::untrusted::Inert;
 use std::future::Future;
@@ -31,23 +31,23 @@ fn lines(chunk: &Chunk) -> usize {
 
 /// The result of one chunk under one lens.
 #[derive(Default)]
-pub(super) struct Looked {
-    pub(super) candidates: Vec<Candidate>,
+pub(super) struct ChunkReview {
+    pub(super) candidates: Vec<ClaimCandidate>,
     pub(super) remarks: Vec<Remark>,
     pub(super) dropped: Vec<Dropped>,
     pub(super) failed: Vec<(Option<RepoPath>, String)>,
     pub(super) cut: Vec<(RepoPath, String)>,
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<LedgerEntry>,
     pub(super) cached: usize,
     pub(super) compliance: Option<Compliance>,
-    pub(super) missing: Vec<Missing>,
+    pub(super) missing: Vec<UnmetRequirement>,
     pub(super) opinions: Vec<Opinion>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> ReviewSession<'a> {
     /// Reviews one chunk under one lens. The first lens starts alone: when its answer begins, the provider has cached
     /// the start of the prompt, which the other lenses share.
-    pub(super) async fn look_in_turn(&self, team: &Team<'a>, chunk: &Chunk, lens: Lens, begun: &Begun) -> Looked {
+    pub(super) async fn look_in_turn(&self, team: &Team<'a>, chunk: &Chunk, lens: Lens, begun: &Begun) -> ChunkReview {
         if self.job.lenses().first() != Some(&lens) {
             begun.wait().await;
         }
@@ -57,7 +57,7 @@ impl<'a> Session<'a> {
     }
 
     /// Reviews one chunk, and splits it if it is too large.
-    fn look<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk, lens: Lens, begun: &'f Begun) -> Boxed<'f, Looked> {
+    fn look<'f>(&'f self, team: &'f Team<'a>, chunk: Chunk, lens: Lens, begun: &'f Begun) -> Boxed<'f, ChunkReview> {
         Box::pin(async move {
             let (mut said, mut setbacks) = (Vec::new(), Vec::new());
             for member in &team.members {
@@ -69,12 +69,12 @@ impl<'a> Session<'a> {
                         looked.remarks.extend(passed);
                         return looked;
                     }
-                    Err(Why::Limit(limit)) => {
+                    Err(NoAnswer::Limit(limit)) => {
                         self.step();
                         let cut = self.paths(&chunk).into_iter().map(|p| (p, limit.clone())).collect();
-                        return Looked { cut, entries: Entry::unanswered(&chunk), ..Looked::default() };
+                        return ChunkReview { cut, entries: LedgerEntry::unanswered(&chunk), ..ChunkReview::default() };
                     }
-                    Err(Why::Failed(f)) => {
+                    Err(NoAnswer::Failed(f)) => {
                         let smaller = match f.cause {
                             Cause::TooLarge => true,
                             Cause::CutOff => lines(&chunk) >= MANY_LINES,
@@ -101,26 +101,32 @@ impl<'a> Session<'a> {
             self.setbacks.borrow_mut().extend(setbacks);
             let why = said.join("; ");
             let failed = self.paths(&chunk).into_iter().map(|p| (Some(p), why.clone())).collect();
-            Looked { failed, entries: Entry::unanswered(&chunk), ..Looked::default() }
+            ChunkReview { failed, entries: LedgerEntry::unanswered(&chunk), ..ChunkReview::default() }
         })
     }
 
     /// Asks one backend about one chunk, and anchors its claims.
-    async fn look_with(&self, member: &Member<'a>, chunk: &Chunk, lens: Lens, begun: &Begun) -> Result<Looked, Why> {
+    async fn look_with(
+        &self,
+        member: &Member<'a>,
+        chunk: &Chunk,
+        lens: Lens,
+        begun: &Begun,
+    ) -> Result<ChunkReview, NoAnswer> {
         let group = &self.groups[chunk.group];
         let prompt = prompt::review(self.brief, group, chunk, lens, &self.nonce);
         let earlier = prompt::earlier(self.brief, group, chunk, lens, &self.nonce);
         let around = self.around(chunk.group);
         let query = Query { prompt: &prompt, earlier: &earlier, schema: claim::schema(), around, begun: Some(begun) };
         let asked = self.question(member, &query, reply::parse).await?;
-        let Asked { value: reply, read, cached, keep } = asked;
+        let ParsedAnswer { value: reply, read, cached, keep } = asked;
         let name = member.name();
-        let mut out = Looked::default();
+        let mut out = ChunkReview::default();
         let unaccounted = reply::unaccounted(&reply, chunk.pieces.iter().map(|p| &group.files[p.file]));
         out.entries = chunk
             .pieces
             .iter()
-            .map(|p| Entry {
+            .map(|p| LedgerEntry {
                 file: (chunk.group, p.file),
                 by: (!unaccounted.contains(group.files[p.file].path())).then(|| name.to_owned()),
             })
@@ -141,7 +147,7 @@ impl<'a> Session<'a> {
             read: &read,
             backend: name,
             rules: self.job.rules,
-            tree: self.tree(chunk.group).map(|tree| tree as &dyn Files),
+            tree: self.tree(chunk.group).map(|tree| tree as &dyn TreeFiles),
         };
         let text = foreign(reply.summary.trim(), self.job.rules);
         if !text.is_empty() {
@@ -163,19 +169,18 @@ impl<'a> Session<'a> {
     }
 }
 
-impl Session<'_> {
+impl ReviewSession<'_> {
     /// Records files as failed that a reply lists as not reviewed. A name that matches no file of the change can mean
     /// any file of the chunk, so all of them fail.
-    fn leave_out(&self, left: &[NotReviewed], member: &Member<'_>, chunk: &Chunk, out: &mut Looked) {
+    fn leave_out(&self, left: &[NotReviewed], member: &Member<'_>, chunk: &Chunk, out: &mut ChunkReview) {
         let group = &self.groups[chunk.group];
-        let names = Names::new(&group.files);
+        let names = ChangedPaths::new(&group.files);
         for NotReviewed { file, why } in left {
             let why = foreign(why.trim(), self.job.rules);
             let why = if why.is_empty() { String::new() } else { format!(": {}", Inert::new(why).as_str()) };
             let reason = format!("{}: not reviewed according to the reply{why}", member.name());
-            let shown = |file: usize| chunk.pieces.iter().any(|p| p.file == file);
             match names.find(file) {
-                Some(found) if shown(found) => {
+                Some(found) if chunk.pieces.iter().any(|p| p.file == found) => {
                     out.failed.push((Some(self.path(chunk.group, found)), reason));
                 }
                 // Another request reviews this file.
@@ -188,7 +193,7 @@ impl Session<'_> {
     }
 }
 
-impl Looked {
+impl ChunkReview {
     pub(super) fn merge(&mut self, other: Self) {
         self.candidates.extend(other.candidates);
         self.remarks.extend(other.remarks);

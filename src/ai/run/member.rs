@@ -1,10 +1,10 @@
 //! The participant that answers: a backend, a script or the agent of the author.
 
-use super::{Job, Script};
+use super::{ReviewJob, Script};
 use crate::ai::agent::{self, Agent};
-use crate::ai::ask::{Answer, Ask, Cause, Failure, Prompt, Schema};
+use crate::ai::ask::{Ask, Cause, Failure, ModelAnswer, Prompt, Schema};
 use crate::ai::backend::{Backend, Pool};
-use crate::ai::cache::{Key, Question};
+use crate::ai::cache::{CachedQuestion, ReplyKey};
 use crate::ai::price;
 use crate::ai::tree::Tree;
 use crate::git::Repo;
@@ -36,7 +36,7 @@ pub(super) enum Member<'a> {
 
 impl<'a> Member<'a> {
     /// Opens a backend of the policy.
-    pub(super) fn open(name: &str, job: &Job<'a>, pool: &Pool) -> Result<Self, Failure> {
+    pub(super) fn open(name: &str, job: &ReviewJob<'a>, pool: &Pool) -> Result<Self, Failure> {
         if let Some(script) = job.script {
             return Ok(Self::Script { name: name.to_owned(), script });
         }
@@ -110,9 +110,9 @@ impl<'a> Member<'a> {
     }
 
     /// Returns the cache key of an answer.
-    pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, has_tools: bool) -> Option<Key> {
+    pub(super) fn key(&self, prompt: &Prompt, schema: &Schema, depth: Depth, has_tools: bool) -> Option<ReplyKey> {
         let Self::Backend { backend, model, effort, .. } = self else { return None };
-        Some(Key::of(&Question {
+        Some(ReplyKey::of(&CachedQuestion {
             prompt,
             schema,
             kind: backend.kind().name(),
@@ -124,14 +124,19 @@ impl<'a> Member<'a> {
         }))
     }
 
-    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<Answer, Failure> {
+    pub(super) async fn ask(&self, ask: &Ask<'_>, around: Option<&Tree<'_>>) -> Result<ModelAnswer, Failure> {
         match self {
             Self::Backend { backend, .. } => backend.ask(ask, around).await,
             Self::Agent(agent) => agent.answer(ask),
             Self::Script { script, .. } => {
                 let reply = if ask.schema.name == "review" { &script.review } else { &script.verdict };
                 let text = reply.replace("NONCE", ask.prompt.nonce.as_str());
-                Ok(Answer { text, read: script.read.clone(), model: "script".to_owned(), ..Answer::default() })
+                Ok(ModelAnswer {
+                    text,
+                    read: script.read.clone(),
+                    model: "script".to_owned(),
+                    ..ModelAnswer::default()
+                })
             }
         }
     }

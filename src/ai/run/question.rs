@@ -1,13 +1,13 @@
 //! Runs one question until an answer can be parsed, within all limits.
 
-use super::Session;
+use super::ReviewSession;
 use super::member::Member;
-use crate::ai::Usage;
-use crate::ai::ask::{Answer, Ask, Begun, Cause, Failure, Lookups, Nonce, Prompt, Read, Repair, Schema, Spent};
+use crate::ai::BackendUsage;
+use crate::ai::ask::{Ask, Begun, Cause, Failure, Lookups, ModelAnswer, Nonce, Prompt, Read, Repair, Schema, Spent};
 use crate::ai::budget::cost;
-use crate::ai::cache::{Kept, Key};
+use crate::ai::cache::{KeptReply, ReplyKey};
 use crate::ai::quota::Quota;
-use crate::ai::reply::Problem;
+use crate::ai::reply::ReplyProblem;
 use crate::ai::tree::Tree;
 use std::time::Instant;
 
@@ -35,29 +35,29 @@ impl<'q, 'a> Query<'q, 'a> {
 }
 
 /// The reason why a question has no valid answer.
-pub(super) enum Why {
+pub(super) enum NoAnswer {
     Failed(Failure),
     /// The limit that it would have exceeded.
     Limit(String),
 }
 
 /// A parsed answer.
-pub(super) struct Asked<T> {
+pub(super) struct ParsedAnswer<T> {
     pub(super) value: T,
     pub(super) read: Vec<Read>,
     pub(super) cached: bool,
     /// Cache entry to store if the answer turns out to be complete.
-    pub(super) keep: Option<(Key, Kept)>,
+    pub(super) keep: Option<(ReplyKey, KeptReply)>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> ReviewSession<'a> {
     /// Returns the parsed answer to a question: from the cache, from the backend, or after one repair request.
     pub(super) async fn question<T>(
         &self,
         member: &Member<'a>,
         query: &Query<'_, 'a>,
-        parse: fn(&str, &Nonce) -> Result<T, Problem>,
-    ) -> Result<Asked<T>, Why> {
+        parse: fn(&str, &Nonce) -> Result<T, ReplyProblem>,
+    ) -> Result<ParsedAnswer<T>, NoAnswer> {
         let Query { prompt, earlier, schema, around, .. } = *query;
         // A cached reply does not include the files that the model edited.
         let cache = self.cache.as_ref().filter(|_| !around.is_some_and(Tree::is_editable));
@@ -73,7 +73,7 @@ impl<'a> Session<'a> {
                 {
                     self.ledger.skip();
                     self.used(member.name(), &kept.model, None);
-                    return Ok(Asked { value, read: kept.read, cached: true, keep: None });
+                    return Ok(ParsedAnswer { value, read: kept.read, cached: true, keep: None });
                 }
             }
         }
@@ -82,7 +82,7 @@ impl<'a> Session<'a> {
         let _permit = permits.acquire().await;
         let price = member.price(self.job.policy);
         let quota = self.ledger.open(member.name(), price, member.most_requests(around.is_some()));
-        let quota = quota.map_err(Why::Limit)?;
+        let quota = quota.map_err(NoAnswer::Limit)?;
         let mut repair: Option<Repair> = None;
         let mut read = Vec::new();
         let mut lookups = Lookups::default();
@@ -104,16 +104,16 @@ impl<'a> Session<'a> {
                     let tree = around.filter(|_| key.is_some() && !lookups.all.is_empty()).and_then(Tree::id);
                     let tree = tree.map(str::to_owned);
                     let (text, model) = (answer.text, answer.model);
-                    let kept = Kept { text, read: read.clone(), lookups: lookups.all, tree, model };
+                    let kept = KeptReply { text, read: read.clone(), lookups: lookups.all, tree, model };
                     let keep = key.map(|key| (key, kept));
-                    return Ok(Asked { value, read, cached: false, keep });
+                    return Ok(ParsedAnswer { value, read, cached: false, keep });
                 }
                 Err(problem) if problem.repairable && repair.is_none() => {
                     let reply = head(&answer.text, REPAIR).to_owned();
                     repair = Some(Repair { reply, problem: problem.message });
                 }
                 Err(problem) => {
-                    let why = Why::Failed(Failure::new(Cause::Malformed, problem.message));
+                    let why = NoAnswer::Failed(Failure::new(Cause::Malformed, problem.message));
                     self.unanswered(member.name(), &why);
                     return Err(why);
                 }
@@ -137,14 +137,14 @@ impl<'a> Session<'a> {
         query: &Query<'_, 'a>,
         repair: Option<&Repair>,
         quota: &Quota<'_>,
-    ) -> Result<Answer, Why> {
+    ) -> Result<ModelAnswer, NoAnswer> {
         let Query { prompt, schema, around, begun, .. } = *query;
         let job = self.job;
         if let Some(signal) = job.stop.signal() {
-            return Err(Why::Failed(Failure::new(Cause::Stopped, format!("stopped ({signal:?})").to_lowercase())));
+            return Err(NoAnswer::Failed(Failure::new(Cause::Stopped, format!("stopped ({signal:?})").to_lowercase())));
         }
         if Instant::now() >= job.deadline {
-            return Err(Why::Limit(format!("timeout = {:?}", job.policy.review.timeout)));
+            return Err(NoAnswer::Limit(format!("timeout = {:?}", job.policy.review.timeout)));
         }
         let backend = job.policy.backend(member.name());
         let own = backend.and_then(|b| Instant::now().checked_add(b.timeout?));
@@ -169,21 +169,21 @@ impl<'a> Session<'a> {
         self.used(member.name(), model, Some(&spent));
         self.tell();
         answer.map_err(|failure| match failure.cause {
-            Cause::Limit => Why::Limit(failure.message),
-            _ => Why::Failed(failure),
+            Cause::Limit => NoAnswer::Limit(failure.message),
+            _ => NoAnswer::Failed(failure),
         })
     }
 
-    pub(super) fn store(&self, keep: Option<(Key, Kept)>) {
+    pub(super) fn store(&self, keep: Option<(ReplyKey, KeptReply)>) {
         if let (Some(cache), Some((key, kept))) = (&self.cache, keep) {
             cache.put(&key, &self.nonce, &kept);
         }
     }
 
     /// Records that a question to a backend has no valid answer. A question that a limit prevents is not counted.
-    fn unanswered(&self, backend: &str, why: &Why) {
+    fn unanswered(&self, backend: &str, why: &NoAnswer) {
         let mut all = self.usage.borrow_mut();
-        if let (Why::Failed(_), Some(usage)) = (why, all.iter_mut().find(|u| u.backend == backend)) {
+        if let (NoAnswer::Failed(_), Some(usage)) = (why, all.iter_mut().find(|u| u.backend == backend)) {
             usage.failed += 1;
         }
     }
@@ -195,7 +195,7 @@ impl<'a> Session<'a> {
         let usage = match place {
             Some(i) => &mut all[i],
             None => {
-                all.push(Usage { backend: backend.to_owned(), ..Usage::default() });
+                all.push(BackendUsage { backend: backend.to_owned(), ..BackendUsage::default() });
                 let last = all.len() - 1;
                 &mut all[last]
             }

@@ -1,9 +1,9 @@
 //! Decides whether a cached answer is still valid: the lookups of its model must have the same results in the tree
 //! under review.
 
-use super::Session;
-use crate::ai::ask::{Lookup, Subject};
-use crate::ai::cache::Kept;
+use super::ReviewSession;
+use crate::ai::ask::{Lookup, LookupSubject};
+use crate::ai::cache::KeptReply;
 use crate::ai::tools::Replay;
 use crate::ai::tree::Tree;
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ const LONGEST: Duration = Duration::from_secs(120);
 /// Tools whose results depend on more than the tree: on the base of the change, and on earlier commits.
 const BESIDE_THE_TREE: [&str; 2] = ["diff_of", "history"];
 
-impl<'a> Session<'a> {
+impl<'a> ReviewSession<'a> {
     /// Returns true if every lookup of an answer has the same result in a tree. Sends no request.
-    pub(super) async fn still_holds(&self, kept: &Kept, around: Option<&Tree<'a>>) -> bool {
+    pub(super) async fn still_holds(&self, kept: &KeptReply, around: Option<&Tree<'a>>) -> bool {
         if kept.lookups.is_empty() {
             return true;
         }
@@ -52,7 +52,7 @@ impl<'a> Session<'a> {
 
 fn is_about_the_tree(lookup: &Lookup) -> bool {
     match &lookup.subject {
-        Subject::Call { name, .. } => !BESIDE_THE_TREE.contains(&name.as_str()),
-        Subject::File(_) | Subject::Tree => true,
+        LookupSubject::Call { name, .. } => !BESIDE_THE_TREE.contains(&name.as_str()),
+        LookupSubject::File(_) | LookupSubject::Tree => true,
     }
 }

@@ -2,11 +2,11 @@
 //! claim is reproduced if the test fails on the change and passes with the fix. Any other result changes nothing.
 
 use super::member::Member;
-use super::question::{Asked, Query, Why};
-use super::{Outcome, Remark, Session, Team};
-use crate::ai::anchor::{self, Candidate};
+use super::question::{NoAnswer, ParsedAnswer, Query};
+use super::{Remark, ReviewSession, RunOutcome, Team};
+use crate::ai::anchor::{self, ClaimCandidate};
 use crate::ai::ask::Failure;
-use crate::ai::claim::reproduction::{self as asked, Edit, NewFile};
+use crate::ai::claim::reproduction::{self as asked, FixEdit, NewFile};
 use crate::ai::desk::temporary;
 use crate::ai::snapshot::Snapshot;
 use crate::ai::tree::Tree;
@@ -39,10 +39,10 @@ struct Suspect<'m, 'a> {
     member: &'m Member<'a>,
 }
 
-impl<'a> Session<'a> {
+impl<'a> ReviewSession<'a> {
     /// Requests a test for each severe claim that was not refuted, and runs it. Requires the user's consent and a
     /// sandbox.
-    pub(super) async fn reproduce(&self, teams: &[Team<'a>], all: &mut [Candidate], out: &mut Outcome) {
+    pub(super) async fn reproduce(&self, teams: &[Team<'a>], all: &mut [ClaimCandidate], out: &mut RunOutcome) {
         if !self.job.may_run_tests {
             return;
         }
@@ -81,11 +81,11 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the claims to test, the most severe first.
-    fn suspects<'m>(&self, teams: &'m [Team<'a>], all: &mut [Candidate]) -> Vec<Suspect<'m, 'a>> {
+    fn suspects<'m>(&self, teams: &'m [Team<'a>], all: &mut [ClaimCandidate]) -> Vec<Suspect<'m, 'a>> {
         let mut suspects = Vec::new();
         for same in anchor::alike(all) {
-            let is_severe = |c: &Candidate| c.severity() >= Severity::Major && c.disputed.is_none();
-            let Some(&best) = same.iter().find(|i| is_severe(&all[**i])) else { continue };
+            let mut severe = same.iter().filter(|i| all[**i].severity() >= Severity::Major);
+            let Some(&best) = severe.find(|i| all[**i].disputed.is_none()) else { continue };
             let claim = &all[best];
             let mut members = teams.iter().flat_map(|t| &t.members);
             let Some(member) = members.find(|m| m.name() == claim.backend && m.is_backend()) else { continue };
@@ -119,8 +119,8 @@ impl<'a> Session<'a> {
     async fn proposal<'m>(
         &self,
         suspect: Suspect<'m, 'a>,
-        all: &[Candidate],
-    ) -> (Suspect<'m, 'a>, Option<asked::Reproduction>) {
+        all: &[ClaimCandidate],
+    ) -> (Suspect<'m, 'a>, Option<asked::TestProposal>) {
         let claim = suspect.same.iter().map(|i| &all[*i]).find(|c| c.disputed.is_none());
         let command = self.job.policy.tests.command.as_deref();
         let group = &self.groups[suspect.group];
@@ -129,11 +129,11 @@ impl<'a> Session<'a> {
         let Some(prompt) = prompt else { return (suspect, None) };
         let query = Query::new(&prompt, asked::schema(), self.tree(suspect.group));
         match self.question(suspect.member, &query, reply::reproduction).await {
-            Ok(Asked { value, keep, .. }) => {
+            Ok(ParsedAnswer { value, keep, .. }) => {
                 self.store(keep);
                 (suspect, Some(value).filter(|v| !v.files.is_empty()))
             }
-            Err(Why::Failed(_) | Why::Limit(_)) => (suspect, None),
+            Err(NoAnswer::Failed(_) | NoAnswer::Limit(_)) => (suspect, None),
         }
     }
 
@@ -142,11 +142,11 @@ impl<'a> Session<'a> {
     /// # Errors
     ///
     /// Returns the reason why the claim is not reproduced.
-    async fn test(&self, sandbox: &Sandbox, group: usize, proposal: &asked::Reproduction) -> Result<(), &'static str> {
+    async fn test(&self, sandbox: &Sandbox, group: usize, proposal: &asked::TestProposal) -> Result<(), &'static str> {
         let tree = self.tree(group).ok_or("the change has no tree")?;
         let changed = &self.groups[group].files;
-        let is_changed = |edit: &Edit| changed.iter().any(|f| *f.path() == RepoPath::from(edit.path.as_str()));
-        if !proposal.fix.iter().any(is_changed) {
+        let mut fixed = proposal.fix.iter().map(|edit| RepoPath::from(edit.path.as_str()));
+        if !fixed.any(|path| changed.iter().any(|f| *f.path() == path)) {
             return Err("the fix touches no changed file");
         }
         // Use a new copy for each run, because files that the first run leaves could change the second.
@@ -170,9 +170,9 @@ impl<'a> Session<'a> {
         &self,
         sandbox: &Sandbox,
         tree: &Tree<'_>,
-        proposal: &asked::Reproduction,
+        proposal: &asked::TestProposal,
         files: &[NewFile],
-        edits: &[Edit],
+        edits: &[FixEdit],
     ) -> Result<bool, &'static str> {
         let copy = self.copy(tree).await.map_err(|_| "the tree could not be copied")?;
         for edit in edits {
@@ -194,10 +194,10 @@ impl<'a> Session<'a> {
     }
 
     /// Returns the test for the report, with secrets masked.
-    fn shown(&self, proposal: &asked::Reproduction) -> Reproduction {
-        let mask = |text: &str| self.job.rules.masked(text);
-        let files = proposal.files.iter().map(|f| (mask(&f.path), mask(&f.text))).collect();
-        Reproduction { command: mask(&proposal.command), files }
+    fn shown(&self, proposal: &asked::TestProposal) -> Reproduction {
+        let rules = self.job.rules;
+        let files = proposal.files.iter().map(|f| (rules.masked(&f.path), rules.masked(&f.text))).collect();
+        Reproduction { command: rules.masked(&proposal.command), files }
     }
 }
 

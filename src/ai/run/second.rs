@@ -1,11 +1,11 @@
 //! The second review: each severe claim is sent alone, with the instruction to refute it. At depth quick, only claims
 //! that would block; at depth thorough, also others and findings of the rules.
 
-use super::look::Looked;
+use super::look::ChunkReview;
 use super::member::Member;
-use super::question::{Asked, Query, Why};
-use super::{Outcome, Remark, Session, Team, described, foreign};
-use crate::ai::anchor::{self, Candidate, Dispute, Quoted, Unfounded, check_refutation};
+use super::question::{NoAnswer, ParsedAnswer, Query};
+use super::{Remark, ReviewSession, RunOutcome, Team, described, foreign};
+use crate::ai::anchor::{self, ClaimCandidate, Dispute, Quoted, Unfounded, check_refutation};
 use crate::ai::ask::{Prompt, Read};
 use crate::ai::claim::{self, Rebuttal};
 use crate::ai::tree::Tree;
@@ -44,9 +44,9 @@ enum Refuted {
     Unfounded(String, Unfounded),
 }
 
-impl<'a> Session<'a> {
+impl<'a> ReviewSession<'a> {
     /// Returns true if the second review includes a claim.
-    fn is_severe(&self, c: &Candidate) -> bool {
+    fn is_severe(&self, c: &ClaimCandidate) -> bool {
         if self.job.policy.review.depth == Depth::Thorough {
             return c.draft.severity >= Severity::Major;
         }
@@ -56,11 +56,13 @@ impl<'a> Session<'a> {
     }
 
     /// Requests a refutation of each severe claim, and at depth thorough also of findings of the rules.
-    pub(super) async fn second_look(&self, teams: &[Team<'a>], all: &mut Looked, floor: &[Finding], out: &mut Outcome) {
-        let judge = |backend: &str| {
-            let members = || teams.iter().flat_map(|t| &t.members);
-            members().find(|m| m.name() == backend).or_else(|| members().next())
-        };
+    pub(super) async fn second_look(
+        &self,
+        teams: &[Team<'a>],
+        all: &mut ChunkReview,
+        floor: &[Finding],
+        out: &mut RunOutcome,
+    ) {
         // Ask only once about a claim that one backend made under several lenses.
         let claims = anchor::alike(&mut all.candidates);
         let doubted: Vec<(usize, &Finding)> = floor
@@ -73,7 +75,7 @@ impl<'a> Session<'a> {
         for same in claims {
             let severe = same.iter().map(|i| &all.candidates[*i]).filter(|c| self.is_severe(c));
             let mut shown = severe.filter_map(|c| {
-                let member = judge(&c.backend)?;
+                let member = judge(teams, &c.backend)?;
                 Some((member, self.challenge(&c.draft, c.group, member.capacity())?))
             });
             let Some((member, challenge)) = shown.next() else { continue };
@@ -81,7 +83,7 @@ impl<'a> Session<'a> {
             looks.push(self.rebut(member, challenge, Doubted::Claim(same)));
         }
         for (i, f) in doubted {
-            let Some(member) = judge("") else { continue };
+            let Some(member) = judge(teams, "") else { continue };
             // A finding of a rule does not identify its group if several have no commit: take the first that contains
             // the line.
             let mut groups = self.groups.iter().enumerate().filter(|(_, g)| g.commit == f.commit);
@@ -147,14 +149,14 @@ impl<'a> Session<'a> {
         let answer = self.question(member, &query, reply::rebuttal).await;
         self.step();
         let answer = match answer {
-            Ok(Asked { value, keep, read, .. }) => {
+            Ok(ParsedAnswer { value, keep, read, .. }) => {
                 self.store(keep);
                 Ok(self.weigh(member.name(), &value, &challenge.code, around, &read))
             }
             // The agent can still answer; until then the claim is kept.
-            Err(Why::Failed(_)) if member.is_agent() => Ok(Refuted::Stands),
-            Err(Why::Failed(f)) => Err(format!("a second look was not had: {}: {}", member.name(), described(&f))),
-            Err(Why::Limit(limit)) => Err(format!("a second look was not had: {limit}")),
+            Err(NoAnswer::Failed(_)) if member.is_agent() => Ok(Refuted::Stands),
+            Err(NoAnswer::Failed(f)) => Err(format!("a second look was not had: {}: {}", member.name(), described(&f))),
+            Err(NoAnswer::Limit(limit)) => Err(format!("a second look was not had: {limit}")),
         };
         (what, challenge.location, answer)
     }
@@ -178,6 +180,12 @@ impl<'a> Session<'a> {
             Err(why) => Refuted::Unfounded(backend.to_owned(), why),
         }
     }
+}
+
+/// Returns the member for the second review of a claim: the one that made it, or else the first one.
+fn judge<'m, 'a>(teams: &'m [Team<'a>], backend: &str) -> Option<&'m Member<'a>> {
+    let mut members = teams.iter().flat_map(|t| &t.members);
+    members.clone().find(|m| m.name() == backend).or_else(|| members.next())
 }
 
 /// Returns the lines that the model read through tools.

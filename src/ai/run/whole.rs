@@ -1,56 +1,56 @@
 //! Compares a whole change with its commit messages. Requests about a part omit the messages, so that a further commit
 //! does not repeat them. Only at depth thorough, where tools can read the files.
 
-use super::look::Looked;
-use super::question::{Asked, Query, Why};
-use super::{Remark, Session, Team, described};
-use crate::ai::anchor::{self, Anchored, Files};
+use super::look::ChunkReview;
+use super::question::{NoAnswer, ParsedAnswer, Query};
+use super::{Remark, ReviewSession, Team, described};
+use crate::ai::anchor::{self, Anchored, TreeFiles};
 use crate::ai::claim;
 use crate::ai::plan;
 use crate::ai::{Dropped, prompt, reply};
 use crate::request::Depth;
 
-impl<'a> Session<'a> {
+impl<'a> ReviewSession<'a> {
     /// Returns the groups whose whole change a team reviews: groups with commit messages, several parts, and a tree for
     /// the tools.
     pub(super) fn wholes(&self, team: &Team<'a>) -> Vec<usize> {
         if self.job.policy.review.depth != Depth::Thorough || self.job.is_audit {
             return Vec::new();
         }
-        let is_asked = |group: &usize| {
+        let has_backend = team.members.first().is_some_and(|m| m.is_backend());
+        let groups = (0..self.groups.len()).filter(|group| {
             let parts = team.chunks.iter().filter(|c| c.group == *group).count();
             parts > 1 && !self.groups[*group].messages.is_empty() && self.tree(*group).is_some()
-        };
-        let has_backend = team.members.first().is_some_and(|m| m.is_backend());
-        (0..self.groups.len()).filter(is_asked).filter(|_| has_backend).collect()
+        });
+        groups.filter(|_| has_backend).collect()
     }
 
     /// Asks whether a whole change does what its messages say. The first answer of a member is used.
-    pub(super) async fn look_at_the_whole(&self, team: &Team<'a>, group: usize) -> Looked {
+    pub(super) async fn look_at_the_whole(&self, team: &Team<'a>, group: usize) -> ChunkReview {
         let mut said = Vec::new();
         for member in &team.members {
             let prompt = prompt::whole_change(self.brief, &self.groups[group], &self.nonce);
             let query = Query::new(&prompt, claim::schema(), self.around(group));
             let asked = match self.question(member, &query, reply::parse).await {
                 Ok(asked) => asked,
-                Err(Why::Limit(limit)) => {
+                Err(NoAnswer::Limit(limit)) => {
                     said.push(limit);
                     break;
                 }
-                Err(Why::Failed(f)) => {
+                Err(NoAnswer::Failed(f)) => {
                     said.push(format!("{}: {}", member.name(), described(&f)));
                     continue;
                 }
             };
             self.step();
-            let Asked { value, read, keep, .. } = asked;
+            let ParsedAnswer { value, read, keep, .. } = asked;
             self.store(keep);
             return self.claims_about_the_whole(&value, &read, member.name(), group);
         }
         self.step();
         // This is not a failure, because each line was reviewed with its part.
         let text = format!("the commit messages were not compared with the change: {}", said.join("; "));
-        Looked { remarks: vec![Remark::of_the_run(text)], ..Looked::default() }
+        ChunkReview { remarks: vec![Remark::of_the_run(text)], ..ChunkReview::default() }
     }
 
     /// Anchors the claims of an answer in any file of the change.
@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
         read: &[crate::ai::ask::Read],
         backend: &str,
         group: usize,
-    ) -> Looked {
+    ) -> ChunkReview {
         let chunk = plan::all_of(group, &self.groups[group].files);
         let context = anchor::Context {
             group: &self.groups[group],
@@ -71,9 +71,9 @@ impl<'a> Session<'a> {
             read,
             backend,
             rules: self.job.rules,
-            tree: self.tree(group).map(|tree| tree as &dyn Files),
+            tree: self.tree(group).map(|tree| tree as &dyn TreeFiles),
         };
-        let mut out = Looked::default();
+        let mut out = ChunkReview::default();
         for anchored in anchor::claims(reply, &context) {
             match anchored {
                 Anchored::Candidate(c) => out.candidates.push(*c),

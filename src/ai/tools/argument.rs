@@ -12,12 +12,12 @@ const NEAR: usize = 3;
 
 /// Returns the arguments as an object. Some providers send them as JSON text.
 pub(super) fn object(arguments: &Value) -> Result<Value, String> {
-    let wrong = || "the arguments must be one JSON object".to_owned();
-    match arguments {
-        Value::Object(_) => Ok(arguments.clone()),
-        Value::String(text) => serde_json::from_str(text).ok().filter(Value::is_object).ok_or_else(wrong),
-        _ => Err(wrong()),
-    }
+    let object = match arguments {
+        Value::Object(_) => Some(arguments.clone()),
+        Value::String(text) => serde_json::from_str(text).ok().filter(Value::is_object),
+        _ => None,
+    };
+    object.ok_or_else(|| "the arguments must be one JSON object".to_owned())
 }
 
 /// Returns a string, or an empty one if it is absent.
@@ -126,20 +126,24 @@ mod tests {
     use super::*;
     use serde_json::json;
 
+    /// Parses a line number in the arguments of a call.
+    fn first(value: &Value) -> Result<Option<u32>, String> {
+        line(&json!({ "first": value }), "first").map(|l| l.map(LineNo::get))
+    }
+
     #[test]
     fn a_line_number_may_be_written_in_many_ways() {
-        let line = |v: Value| line(&json!({ "first": v }), "first").map(|l| l.map(LineNo::get));
         for (given, read) in
             [(json!(42), Some(42)), (json!("42"), Some(42)), (json!(42.0), Some(42)), (json!(null), None)]
         {
-            assert_eq!(line(given.clone()), Ok(read), "{given}");
+            assert_eq!(first(&given), Ok(read), "{given}");
         }
         for given in [json!(0), json!(-7), json!("-1")] {
-            assert_eq!(line(given.clone()), Ok(Some(1)), "{given}");
+            assert_eq!(first(&given), Ok(Some(1)), "{given}");
         }
-        assert_eq!(line(json!(1e300)), Ok(Some(u32::MAX)));
+        assert_eq!(first(&json!(1e300)), Ok(Some(u32::MAX)));
         for given in [json!("x"), json!([1]), json!(true), json!("NaN")] {
-            assert!(line(given.clone()).is_err(), "{given}");
+            assert!(first(&given).is_err(), "{given}");
         }
     }
 

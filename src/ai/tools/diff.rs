@@ -1,8 +1,8 @@
 //! `diff_of`: the change of another file, in the format of the prompt for its part.
 
 use super::argument;
-use super::page::{Page, cut};
-use crate::ai::anchor::path::Names;
+use super::page::{ResultPage, cut};
+use crate::ai::anchor::path::ChangedPaths;
 use crate::ai::tree::Tree;
 use crate::diff::LineKind;
 use serde_json::Value;
@@ -12,13 +12,13 @@ const MAX_LINE: usize = 1_000;
 /// Paths that a result lists, at most.
 const MAX_PATHS: usize = 40;
 
-pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
+pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
     let given = argument::string(arguments, "path")?.trim();
     let change = tree.change();
     if change.is_empty() {
         return Err("the change has no other files".to_owned());
     }
-    let Some(file) = Names::new(change).find(given).map(|i| &change[i]) else {
+    let Some(file) = ChangedPaths::new(change).find(given).map(|i| &change[i]) else {
         let names: Vec<&str> = change.iter().take(MAX_PATHS).map(|f| f.name.as_str()).collect();
         let shown = argument::shown(tree, given);
         return Err(format!("{shown} is not part of the change; its files: {}", names.join(", ")));

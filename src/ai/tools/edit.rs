@@ -1,7 +1,7 @@
 //! `edit` and `create`: change files of a private copy in memory. Only available for fixes.
 
 use super::argument;
-use super::page::Page;
+use super::page::ResultPage;
 use crate::ai::tree::Tree;
 use crate::diff::RepoPath;
 use crate::untrusted::Inert;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::rc::Rc;
 
 /// Replaces the only occurrence of a text in a file.
-pub(super) fn edit(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
+pub(super) fn edit(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
     let (path, text) = target(tree, arguments)?;
     let name = tree.name(&path);
     let (old, new) = (argument::string(arguments, "old")?, argument::string(arguments, "new")?);
@@ -31,7 +31,7 @@ pub(super) fn edit(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result
 }
 
 /// Creates a file.
-pub(super) fn create(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
+pub(super) fn create(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
     let given = argument::string(arguments, "path")?;
     let shown = argument::shown(tree, given);
     let name = argument::inside(given).map_err(|why| format!("{shown} {why}"))?;

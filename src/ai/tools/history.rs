@@ -4,10 +4,10 @@
 //! A file is not traced to an earlier name.
 
 use super::argument;
-use super::page::{Page, cut};
+use super::page::{ResultPage, cut};
 use crate::ai::tree::{Tree, Unread};
 use crate::diff::{LineNo, RepoPath, replaced};
-use crate::git::Edit;
+use crate::git::FileCommit;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use serde_json::Value;
@@ -24,7 +24,7 @@ const MAX_SIDE: usize = 12;
 /// Bytes of a line, at most.
 const MAX_LINE: usize = 300;
 
-pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
+pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
     let path = argument::file(tree, arguments)?;
     let name = tree.name(path);
     let now = tree.text(path).map_err(|why: Unread| format!("`{name}` is not shown: {why}"))?;
@@ -75,7 +75,7 @@ impl Past<'_, '_> {
     /// # Errors
     ///
     /// Returns the line that explains why no more commits are listed.
-    fn walk(&mut self, mut from: crate::diff::ObjectId, page: &mut Page) -> Result<(), String> {
+    fn walk(&mut self, mut from: crate::diff::ObjectId, page: &mut ResultPage) -> Result<(), String> {
         let mut shown = 0;
         loop {
             let edit = self.tree.last_edit(from, self.path, &mut self.most);
@@ -100,7 +100,7 @@ impl Past<'_, '_> {
         }
     }
 
-    fn heading(&self, edit: &Edit) -> String {
+    fn heading(&self, edit: &FileCommit) -> String {
         let date = Timestamp::from_second(edit.seconds).map(|t| t.to_zoned(TimeZone::UTC).date().to_string());
         let subject = self.tree.subject(edit.commit);
         format!("{} {} {}", edit.commit.short(), date.unwrap_or_default(), cut(&subject, MAX_LINE))
@@ -128,7 +128,13 @@ impl Past<'_, '_> {
     }
 
     /// Writes a commit with the lines that it removed and added. Returns false if they do not fit.
-    fn show(&self, edit: &Edit, before: &str, touched: &[(Range<u32>, Range<u32>)], page: &mut Page) -> bool {
+    fn show(
+        &self,
+        edit: &FileCommit,
+        before: &str,
+        touched: &[(Range<u32>, Range<u32>)],
+        page: &mut ResultPage,
+    ) -> bool {
         let mut has_room = page.say(&self.heading(edit));
         for (old, new) in touched {
             for (sign, text, lines) in [('-', before, old), ('+', self.text.as_str(), new)] {
@@ -157,16 +163,18 @@ fn concerns(new: &Range<u32>, lines: &Range<u32>) -> bool {
 /// Returns the range of the lines in the older version. For lines inside an edit, it covers all lines that the edit
 /// replaced.
 fn back(edits: &[(Range<u32>, Range<u32>)], lines: &Range<u32>) -> Range<u32> {
-    // A line outside all edits moves by the edits before it.
-    let moved = |line: u32| {
-        let before = edits.iter().rfind(|(_, new)| new.end <= line);
-        before.map_or(line, |(old, new)| line - new.end + old.end)
-    };
-    let within = |line: u32| edits.iter().find(|(_, new)| new.contains(&line));
     let last = lines.end.saturating_sub(1);
-    let start = within(lines.start).map_or_else(|| moved(lines.start), |(old, _)| old.start);
-    let end = within(last).map_or_else(|| moved(last) + 1, |(old, _)| old.end);
+    let around_start = edits.iter().find(|(_, new)| new.contains(&lines.start));
+    let start = around_start.map_or_else(|| moved_back(edits, lines.start), |(old, _)| old.start);
+    let around_last = edits.iter().find(|(_, new)| new.contains(&last));
+    let end = around_last.map_or_else(|| moved_back(edits, last) + 1, |(old, _)| old.end);
     start..end.max(start)
+}
+
+/// Returns the number in the older version of a line outside all edits, which the edits before it moved.
+fn moved_back(edits: &[(Range<u32>, Range<u32>)], line: u32) -> u32 {
+    let before = edits.iter().rfind(|(_, new)| new.end <= line);
+    before.map_or(line, |(old, new)| line - new.end + old.end)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `list_files`: the files of the tree.
 
 use super::argument;
-use super::page::Page;
+use super::page::ResultPage;
 use crate::ai::tree::Tree;
 use crate::diff::RepoPath;
 use crate::policy::glob::Globs;
@@ -12,7 +12,7 @@ const MAX_NAMES: usize = 200;
 /// Folders that are listed then, at most.
 const MAX_FOLDERS: usize = 80;
 
-pub(super) fn call(tree: &Tree<'_>, arguments: &serde_json::Value, mut page: Page) -> Result<Page, String> {
+pub(super) fn call(tree: &Tree<'_>, arguments: &serde_json::Value, mut page: ResultPage) -> Result<ResultPage, String> {
     let given = argument::string(arguments, "glob")?.trim();
     let found = matching(tree, given)?;
     let shown = argument::shown(tree, given);
@@ -50,11 +50,9 @@ fn files(n: usize) -> String {
 
 /// Returns the files that match a pattern or are in a folder. Returns all files for an empty pattern.
 pub(super) fn matching<'t>(tree: &'t Tree<'_>, given: &str) -> Result<Vec<&'t RepoPath>, String> {
-    let failed =
-        |e: crate::error::Error| format!("the tree cannot be listed: {}", crate::untrusted::Inert::new(e.message));
-    let shown = || argument::shown(tree, given);
-    let pattern = argument::inside(given).map_err(|why| format!("{} {why}", shown()))?;
-    let paths = tree.paths().map_err(failed)?;
+    let pattern = argument::inside(given).map_err(|why| format!("{} {why}", argument::shown(tree, given)))?;
+    let paths = tree.paths();
+    let paths = paths.map_err(|e| format!("the tree cannot be listed: {}", crate::untrusted::Inert::new(e.message)))?;
     if matches!(pattern, "" | "." | "/" | "*" | "**" | "**/*") {
         return Ok(paths.iter().collect());
     }
@@ -64,7 +62,8 @@ pub(super) fn matching<'t>(tree: &'t Tree<'_>, given: &str) -> Result<Vec<&'t Re
     if !below.is_empty() {
         return Ok(below);
     }
-    let globs = Globs::new(&[pattern]).map_err(|e| format!("the glob {} is malformed: {e}", shown()))?;
+    let globs =
+        Globs::new(&[pattern]).map_err(|e| format!("the glob {} is malformed: {e}", argument::shown(tree, given)))?;
     Ok(paths.iter().filter(|p| globs.matches(p) || p.as_bytes() == pattern.as_bytes()).collect())
 }
 

@@ -3,7 +3,7 @@
 //! Names are parsed with tree-sitter and compared as text. A definition or call with the same name can belong to
 //! something else.
 
-use super::page::{Page, cut};
+use super::page::{ResultPage, cut};
 use super::{argument, list};
 use crate::ai::tree::{Tree, Unread};
 use crate::diff::{LineNo, RepoPath};
@@ -31,7 +31,7 @@ const MAX_LINE: usize = 300;
 
 /// The target of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum NameSearch {
     Definitions,
     /// Every line with the name as a whole word.
     References,
@@ -54,19 +54,19 @@ struct Searched {
     more: usize,
 }
 
-pub(super) fn definition(tree: &Tree<'_>, arguments: &Value, page: Page) -> Result<Page, String> {
-    call(tree, arguments, page, Wanted::Definitions)
+pub(super) fn definition(tree: &Tree<'_>, arguments: &Value, page: ResultPage) -> Result<ResultPage, String> {
+    call(tree, arguments, page, NameSearch::Definitions)
 }
 
-pub(super) fn references(tree: &Tree<'_>, arguments: &Value, page: Page) -> Result<Page, String> {
-    call(tree, arguments, page, Wanted::References)
+pub(super) fn references(tree: &Tree<'_>, arguments: &Value, page: ResultPage) -> Result<ResultPage, String> {
+    call(tree, arguments, page, NameSearch::References)
 }
 
-pub(super) fn callers(tree: &Tree<'_>, arguments: &Value, page: Page) -> Result<Page, String> {
-    call(tree, arguments, page, Wanted::Calls)
+pub(super) fn callers(tree: &Tree<'_>, arguments: &Value, page: ResultPage) -> Result<ResultPage, String> {
+    call(tree, arguments, page, NameSearch::Calls)
 }
 
-fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page, wanted: Wanted) -> Result<Page, String> {
+fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage, wanted: NameSearch) -> Result<ResultPage, String> {
     let given = argument::string(arguments, "name")?;
     let name = last_part(given).filter(|n| n.len() <= MAX_NAME);
     let name = name.ok_or("name must be one identifier, such as load or Store")?;
@@ -102,11 +102,11 @@ fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page, wanted: Wanted) -> R
         let text = tree.show(path, &bytes);
         let Some(symbols) = tree.symbols(path, text.as_bytes()) else { continue };
         searched.parsed += 1;
-        let file = File { path, name: tree.name(path), text: &text, symbols: &symbols };
+        let file = FileWithName { path, name: tree.name(path), text: &text, symbols: &symbols };
         match wanted {
-            Wanted::Definitions => file.definitions(name, &mut searched, &mut page),
-            Wanted::References => file.lines(&whole_words(&text, name), &mut searched, &mut page),
-            Wanted::Calls => file.lines(&calls(&symbols, name), &mut searched, &mut page),
+            NameSearch::Definitions => file.definitions(name, &mut searched, &mut page),
+            NameSearch::References => file.lines(&whole_words(&text, name), &mut searched, &mut page),
+            NameSearch::Calls => file.lines(&calls(&symbols, name), &mut searched, &mut page),
         }
     }
     page.close(&searched.summary(wanted));
@@ -122,25 +122,32 @@ fn last_part(given: &str) -> Option<&str> {
 
 /// Returns the numbers of the lines that contain the name as a whole word.
 fn whole_words(text: &str, name: &str) -> Vec<u32> {
-    let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    let has = |line: &str| {
-        let ends = |at: usize| (line[..at].chars().next_back(), line[at + name.len()..].chars().next());
-        line.match_indices(name).map(|(at, _)| ends(at)).any(|(before, after)| !is_word(before) && !is_word(after))
-    };
-    (1..).zip(text.lines()).filter(|(_, line)| has(line)).map(|(number, _)| number).collect()
+    let lines = (1..).zip(text.lines()).filter(|(_, line)| has_whole_word(line, name));
+    lines.map(|(number, _)| number).collect()
+}
+
+/// Returns true if a line contains the name as a whole word.
+fn has_whole_word(line: &str, name: &str) -> bool {
+    line.match_indices(name)
+        .any(|(at, _)| !line[..at].ends_with(is_of_word) && !line[at + name.len()..].starts_with(is_of_word))
+}
+
+/// Returns true if a character next to a name continues the name.
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 /// Returns the numbers of the lines that call the name, or an alias that an import gives to it.
 fn calls(symbols: &Symbols, name: &str) -> Vec<u32> {
-    let is_call = |u: &&symbols::Use| u.usage == Usage::Call && (u.name == name || symbols.original(&u.name) == name);
-    let uses = symbols.uses.iter().filter(is_call);
-    let mut lines: Vec<u32> = uses.map(|u| u.line).collect();
+    let calls = symbols.uses.iter().filter(|u| u.usage == Usage::Call);
+    let calls = calls.filter(|u| u.name == name || symbols.original(&u.name) == name);
+    let mut lines: Vec<u32> = calls.map(|u| u.line).collect();
     lines.dedup();
     lines
 }
 
 /// A file that contains the name.
-struct File<'f> {
+struct FileWithName<'f> {
     path: &'f RepoPath,
     /// Redacted path.
     name: String,
@@ -148,11 +155,11 @@ struct File<'f> {
     symbols: &'f Symbols,
 }
 
-impl File<'_> {
+impl FileWithName<'_> {
     /// Writes the definitions of a name: the first ones in full, the others as signatures.
-    fn definitions(&self, name: &str, searched: &mut Searched, page: &mut Page) {
-        let is_it = |d: &&symbols::Definition| d.name == name && !matches!(d.kind, Kind::Test);
-        for d in self.symbols.definitions.iter().filter(is_it) {
+    fn definitions(&self, name: &str, searched: &mut Searched, page: &mut ResultPage) {
+        let definitions = self.symbols.definitions.iter();
+        for d in definitions.filter(|d| d.name == name && !matches!(d.kind, Kind::Test)) {
             let all = *d.lines.start()..=(*d.lines.end()).min(d.lines.start() + DEFINITION_LINES - 1);
             let lines = if searched.shown < MAX_DEFINITIONS { all } else { d.signature.clone() };
             let lines: Vec<u32> = lines.collect();
@@ -162,7 +169,7 @@ impl File<'_> {
     }
 
     /// Writes lines, each below a heading with its function.
-    fn lines(&self, numbers: &[u32], searched: &mut Searched, page: &mut Page) {
+    fn lines(&self, numbers: &[u32], searched: &mut Searched, page: &mut ResultPage) {
         let mut above: Option<String> = None;
         for number in numbers {
             let inside = self.symbols.function_at(*number).map(|f| format!(" in {}", f.name)).unwrap_or_default();
@@ -179,7 +186,7 @@ impl File<'_> {
     }
 
     /// Writes lines of the file. Returns false if not all of them fit.
-    fn show(&self, numbers: &[u32], page: &mut Page) -> bool {
+    fn show(&self, numbers: &[u32], page: &mut ResultPage) -> bool {
         let Some(first) = numbers.first() else { return true };
         let lines = self.text.lines().skip(*first as usize - 1);
         numbers.iter().zip(lines).all(|(number, line)| {
@@ -189,11 +196,11 @@ impl File<'_> {
 }
 
 impl Searched {
-    fn summary(&self, wanted: Wanted) -> String {
+    fn summary(&self, wanted: NameSearch) -> String {
         let what = match wanted {
-            Wanted::Definitions => "definition",
-            Wanted::References => "line",
-            Wanted::Calls => "call",
+            NameSearch::Definitions => "definition",
+            NameSearch::References => "line",
+            NameSearch::Calls => "call",
         };
         let mut out = match self.shown {
             0 => format!("no {what} found"),

@@ -1,7 +1,7 @@
 //! `outline`: the definitions of a file, found line by line. The list is approximate, but its line numbers are exact.
 
 use super::argument;
-use super::page::{Page, cut};
+use super::page::{ResultPage, cut};
 use crate::ai::tree::Tree;
 use crate::diff::{LineNo, RepoPath};
 use regex::Regex;
@@ -14,7 +14,7 @@ const MAX_LINE: usize = 180;
 const MAX_LINES: usize = 400;
 
 /// The syntax of definitions in a kind of file.
-struct Language {
+struct OutlineLanguage {
     /// Extensions without the dot, or whole file names.
     files: &'static [&'static str],
     /// Pattern of a line that defines something.
@@ -27,17 +27,17 @@ const STATEMENTS: &[&str] = &[
     "using", "lock", "assert", "delete", "goto", "function", "sizeof", "elif", "until", "with", "super", "this",
 ];
 
-const LANGUAGES: &[Language] = &[
-    Language {
+const LANGUAGES: &[OutlineLanguage] = &[
+    OutlineLanguage {
         files: &["rs"],
         pattern: r#"(?x) ^\s* (?:pub (?:\([^)]*\))? \s+)? (?:default\s+)? (?:(?:async|const|unsafe|safe|extern(?:\s+"[^"]*")?)\s+)*
             (?: (?:fn|struct|enum|union|trait|mod|type|static)\s+\w | impl\b | macro_rules!\s*\w ) | ^\s*(?:pub(?:\([^)]*\))?\s+)?const\s+[A-Z_] "#,
     },
-    Language {
+    OutlineLanguage {
         files: &["py", "pyi", "pyx"],
         pattern: r"^\s*(?:async\s+)?(?:def|class)\s+\w|^[A-Z_][A-Z0-9_]+\s*(?::[^=]+)?=[^=]",
     },
-    Language {
+    OutlineLanguage {
         files: &["js", "jsx", "mjs", "cjs", "ts", "tsx", "mts", "cts", "vue", "svelte"],
         pattern: r"(?x) ^\s*(?:export\s+)?(?:default\s+)?(?:declare\s+)?(?:abstract\s+)?(?:async\s+)?
               (?:function\b|class\s+\w|interface\s+\w|(?:const\s+)?enum\s+\w|namespace\s+\w|type\s+\w+\s*(?:<[^=]*>)?\s*=)
@@ -45,88 +45,91 @@ const LANGUAGES: &[Language] = &[
             | ^\s+(?:(?:public|private|protected|static|readonly|override|async|get|set)\s+)*[\w$\#]+\s*(?:<[^>(]*>)?\([^;]*\)\s*(?::[^{;]+)?\{\s*$
             | ^\s+(?:(?:public|private|protected|static|readonly)\s+)*[\w$\#]+\s*=\s*(?:async\s*)?\([^)]*\)\s*(?::[^=]+)?=>",
     },
-    Language { files: &["go"], pattern: r"^(?:func|type|var|const)\b|^package\s" },
-    Language {
+    OutlineLanguage { files: &["go"], pattern: r"^(?:func|type|var|const)\b|^package\s" },
+    OutlineLanguage {
         files: &["java", "kt", "kts", "cs", "scala", "swift", "dart", "groovy", "gradle"],
         pattern: r"(?x) ^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|private|protected|internal|static|final|abstract|sealed|open|override|virtual|async|inline|data|partial|readonly|case|implicit|lazy|suspend|operator|unsafe|extern|native|synchronized|default|mutating|fileprivate|indirect|external)\s+)*
               (?:(?:class|interface|enum|record|struct|trait|object|protocol|extension|actor|namespace|mixin|fun|func|def|typealias|delegate)\s+[\w<`(]|init[?!]?\s*\()
             | ^\s+(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|private|protected|internal|static|final|abstract|override|virtual|async|default|synchronized|native|extern)\s+)*[\w<>\[\],.?]+(?:\s+[\w<>\[\],.?]+)*\s+\w+\s*\([^;={]*\)?\s*(?:throws\s[\w.,\s]+)?(?:\{\s*|=>.*)?$
             | ^\s+(?:public|private|protected|internal)\s+\w+\s*\([^;]*$",
     },
-    Language {
+    OutlineLanguage {
         files: &["c", "h", "cc", "cpp", "cxx", "hpp", "hh", "hxx", "m", "mm", "cu", "ino"],
         pattern: r"(?x) ^(?:typedef|struct|union|enum|class|namespace|template|extern\s+.C.|\#\s*define|@interface|@implementation|@protocol|[-+]\s*\()
             | ^\s+(?:class|struct|enum|union)\s+\w+[^;]*\{?\s*$
             | ^[A-Za-z_][\w\s\*&:<>,~\[\]]*\([^;]*$",
     },
-    Language {
+    OutlineLanguage {
         files: &["rb", "rake", "gemspec", "Rakefile"],
         pattern: r"^\s*(?:(?:private|protected|public)\s+)?(?:def|class|module)\s|^\s*(?:describe|context|task|namespace)\s|^\s*[A-Z][A-Z0-9_]+\s*=",
     },
-    Language {
+    OutlineLanguage {
         files: &["php", "phtml"],
         pattern: r"^\s*(?:(?:public|private|protected|static|final|abstract|readonly)\s+)*(?:function\s|class\s|interface\s|trait\s|enum\s|const\s|namespace\s)",
     },
-    Language {
+    OutlineLanguage {
         files: &["sh", "bash", "zsh", "ksh", "bats"],
         pattern: r"^\s*(?:function\s+[\w:.-]+|[\w:.-]+\s*\(\s*\))",
     },
-    Language { files: &["ps1", "psm1"], pattern: r"(?i)^\s*(?:function|filter|class|enum|workflow)\s" },
-    Language {
+    OutlineLanguage { files: &["ps1", "psm1"], pattern: r"(?i)^\s*(?:function|filter|class|enum|workflow)\s" },
+    OutlineLanguage {
         files: &["sql", "ddl", "pgsql", "plsql"],
         pattern: r"(?i)^\s*(?:create|alter|drop|rename|grant|revoke)\s",
     },
-    Language { files: &["md", "mdx", "markdown"], pattern: r"^#{1,6}\s" },
-    Language { files: &["rst", "adoc", "asciidoc"], pattern: r"^={1,6}\s|^\.\.\s+_?\w" },
-    Language { files: &["toml", "ini", "cfg", "conf", "properties", "editorconfig"], pattern: r"^\s*\[" },
-    Language { files: &["yml", "yaml"], pattern: r#"^(?:  )?[\w"'./$-][\w"'./$ -]*:(?:\s|$)"# },
-    Language { files: &["json", "jsonc", "json5"], pattern: r#"^(?:  |\t| {4})"[^"]+"\s*:"# },
-    Language { files: &["proto"], pattern: r"^\s*(?:package|message|service|enum|rpc|extend|oneof)\s" },
-    Language {
+    OutlineLanguage { files: &["md", "mdx", "markdown"], pattern: r"^#{1,6}\s" },
+    OutlineLanguage { files: &["rst", "adoc", "asciidoc"], pattern: r"^={1,6}\s|^\.\.\s+_?\w" },
+    OutlineLanguage { files: &["toml", "ini", "cfg", "conf", "properties", "editorconfig"], pattern: r"^\s*\[" },
+    OutlineLanguage { files: &["yml", "yaml"], pattern: r#"^(?:  )?[\w"'./$-][\w"'./$ -]*:(?:\s|$)"# },
+    OutlineLanguage { files: &["json", "jsonc", "json5"], pattern: r#"^(?:  |\t| {4})"[^"]+"\s*:"# },
+    OutlineLanguage { files: &["proto"], pattern: r"^\s*(?:package|message|service|enum|rpc|extend|oneof)\s" },
+    OutlineLanguage {
         files: &["graphql", "gql"],
         pattern: r"^(?:extend\s+)?(?:type|input|enum|interface|union|scalar|directive|query|mutation|fragment|schema)\b",
     },
-    Language { files: &["tf", "tfvars", "hcl"], pattern: r#"^\w+(?:\s+"[^"]*")*\s*\{|^\w+\s*="# },
-    Language {
+    OutlineLanguage { files: &["tf", "tfvars", "hcl"], pattern: r#"^\w+(?:\s+"[^"]*")*\s*\{|^\w+\s*="# },
+    OutlineLanguage {
         files: &["mk", "Makefile", "GNUmakefile", "makefile"],
         pattern: r"^[\w./%$(){}-][^=#]*:(?:[^=]|$)|^define\s",
     },
-    Language {
+    OutlineLanguage {
         files: &["Dockerfile", "dockerfile", "Containerfile"],
         pattern: r"(?i)^(?:from|entrypoint|cmd|expose|user)\s",
     },
-    Language { files: &["css", "scss", "less", "sass"], pattern: r"^[^\s{}/*][^{;]*\{|^@\w" },
-    Language {
+    OutlineLanguage { files: &["css", "scss", "less", "sass"], pattern: r"^[^\s{}/*][^{;]*\{|^@\w" },
+    OutlineLanguage {
         files: &["ex", "exs"],
         pattern: r"^\s*(?:defp?|defmodule|defmacrop?|defprotocol|defimpl|defstruct|test|describe)\s",
     },
-    Language { files: &["erl", "hrl"], pattern: r"^-\w+\(|^[a-z]\w*\(.*->" },
-    Language { files: &["lua"], pattern: r"^\s*(?:local\s+)?function\b|^\s*[\w.]+\s*=\s*function\b" },
-    Language { files: &["pl", "pm", "t"], pattern: r"^\s*(?:sub|package)\s" },
-    Language { files: &["hs"], pattern: r"^[a-z_][\w']*\s*::|^(?:data|newtype|class|instance|module|type)\s" },
-    Language { files: &["ml", "mli", "fs", "fsi"], pattern: r"^\s*(?:let|module|type|val|exception|open|and)\s" },
-    Language { files: &["zig"], pattern: r"^\s*(?:pub\s+)?(?:export\s+)?(?:inline\s+)?(?:fn|const|test)\s" },
-    Language { files: &["r", "R"], pattern: r"^\s*[\w.]+\s*(?:<-|=)\s*function\b" },
-    Language { files: &["jl"], pattern: r"^\s*(?:function|struct|mutable|abstract|module|macro|const)\s" },
-    Language { files: &["clj", "cljs", "cljc", "lisp", "el", "scm"], pattern: r"^\((?:def|ns|cl-def)" },
-    Language {
+    OutlineLanguage { files: &["erl", "hrl"], pattern: r"^-\w+\(|^[a-z]\w*\(.*->" },
+    OutlineLanguage { files: &["lua"], pattern: r"^\s*(?:local\s+)?function\b|^\s*[\w.]+\s*=\s*function\b" },
+    OutlineLanguage { files: &["pl", "pm", "t"], pattern: r"^\s*(?:sub|package)\s" },
+    OutlineLanguage { files: &["hs"], pattern: r"^[a-z_][\w']*\s*::|^(?:data|newtype|class|instance|module|type)\s" },
+    OutlineLanguage {
+        files: &["ml", "mli", "fs", "fsi"],
+        pattern: r"^\s*(?:let|module|type|val|exception|open|and)\s",
+    },
+    OutlineLanguage { files: &["zig"], pattern: r"^\s*(?:pub\s+)?(?:export\s+)?(?:inline\s+)?(?:fn|const|test)\s" },
+    OutlineLanguage { files: &["r", "R"], pattern: r"^\s*[\w.]+\s*(?:<-|=)\s*function\b" },
+    OutlineLanguage { files: &["jl"], pattern: r"^\s*(?:function|struct|mutable|abstract|module|macro|const)\s" },
+    OutlineLanguage { files: &["clj", "cljs", "cljc", "lisp", "el", "scm"], pattern: r"^\((?:def|ns|cl-def)" },
+    OutlineLanguage {
         files: &["html", "htm", "xml", "xaml"],
         pattern: r#"<(?:script|form|template|h[1-3]|section|main)\b|\sid=""#,
     },
-    Language {
+    OutlineLanguage {
         files: &["sol"],
         pattern: r"^\s*(?:abstract\s+)?(?:contract|library|interface|function|modifier|event|struct|enum|error|constructor)\b",
     },
-    Language {
+    OutlineLanguage {
         files: &["vb", "bas"],
         pattern: r"(?i)^\s*(?:(?:public|private|protected|friend|shared|overrides)\s+)*(?:sub|function|class|module|property|interface)\s",
     },
-    Language { files: &["tex"], pattern: r"^\s*\\(?:part|chapter|(?:sub)*section|newcommand|begin\{document)" },
+    OutlineLanguage { files: &["tex"], pattern: r"^\s*\\(?:part|chapter|(?:sub)*section|newcommand|begin\{document)" },
 ];
 
 static COMPILED: [OnceLock<Option<Regex>>; LANGUAGES.len()] = [const { OnceLock::new() }; LANGUAGES.len()];
 
-pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
+pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
     let path = argument::file(tree, arguments)?;
     let name = tree.name(path);
     let text = tree.text(path).map_err(|why| format!("`{name}` is not shown: {why}"))?;
@@ -153,13 +156,13 @@ fn pattern_of(path: &RepoPath) -> Option<&'static Regex> {
     let name = std::str::from_utf8(path.file_name()).ok()?;
     let extension = name.rsplit_once('.').map(|(_, e)| e).filter(|e| !e.is_empty());
     let lower = extension.map(str::to_ascii_lowercase);
-    let is = |known: &&str| name == *known || extension == Some(known) || lower.as_deref() == Some(known);
+    let names = [Some(name), extension, lower.as_deref()];
     // Match `Dockerfile.dev` by the part before the dot.
-    let starts = |known: &&str| known.len() > 6 && name.split_once('.').is_some_and(|(first, _)| first == *known);
+    let start = name.split_once('.').map(|(first, _)| first).filter(|first| first.len() > 6);
     let at = LANGUAGES
         .iter()
-        .position(|l| l.files.iter().any(is))
-        .or_else(|| LANGUAGES.iter().position(|l| l.files.iter().any(starts)))?;
+        .position(|l| l.files.iter().any(|known| names.contains(&Some(*known))))
+        .or_else(|| LANGUAGES.iter().position(|l| l.files.iter().any(|known| start == Some(*known))))?;
     COMPILED[at].get_or_init(|| Regex::new(LANGUAGES[at].pattern).ok()).as_ref()
 }
 

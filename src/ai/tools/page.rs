@@ -9,14 +9,14 @@ const LAST: usize = 240;
 
 /// A result under construction.
 #[derive(Debug)]
-pub(super) struct Page {
+pub(super) struct ResultPage {
     text: String,
     /// Bytes of the result, at most.
     room: usize,
     read: Vec<Read>,
 }
 
-impl Page {
+impl ResultPage {
     /// Creates a result of at most `room` bytes.
     pub(super) fn new(room: usize) -> Self {
         Self { text: String::new(), room, read: Vec::new() }
@@ -68,9 +68,13 @@ pub(super) fn cut(line: &str, max: usize) -> Cow<'_, str> {
     if line.len() <= max {
         return Cow::Borrowed(line);
     }
-    let note = |left: usize| format!(" … ({left} bytes more)");
-    let end = line.floor_char_boundary(max.saturating_sub(note(line.len()).len()));
-    Cow::Owned(format!("{}{}", &line[..end], note(line.len() - end)))
+    let end = line.floor_char_boundary(max.saturating_sub(omitted(line.len()).len()));
+    Cow::Owned(format!("{}{}", &line[..end], omitted(line.len() - end)))
+}
+
+/// Formats the number of omitted bytes.
+fn omitted(bytes: usize) -> String {
+    format!(" … ({bytes} bytes more)")
 }
 
 #[cfg(test)]
@@ -89,7 +93,7 @@ mod tests {
     fn neighbours_become_one_range_and_an_answer_keeps_its_bound() {
         let path = RepoPath::from("a");
         let line = |n| LineNo::new(n).unwrap_or(LineNo::FIRST);
-        let mut page = Page::new(300);
+        let mut page = ResultPage::new(300);
         for n in [1, 2, 3, 7] {
             assert!(page.show(&path, line(n), "x"));
         }

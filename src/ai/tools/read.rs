@@ -1,7 +1,7 @@
 //! `read_lines`: a part of a file.
 
 use super::argument;
-use super::page::{Page, cut};
+use super::page::{ResultPage, cut};
 use crate::ai::material::MAX_LINE;
 use crate::ai::tree::Tree;
 use crate::diff::LineNo;
@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Lines of one result, at most.
 const MAX_LINES: u32 = 400;
 
-pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
+pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
     let path = argument::file(tree, arguments)?;
     let first = argument::line(arguments, "first")?.unwrap_or(LineNo::FIRST);
     let last = argument::line(arguments, "last")?.unwrap_or(LineNo::FIRST.plus(u32::MAX - 1));

@@ -1,7 +1,7 @@
 //! Repeats the lookups of a cached answer, and compares their results. Sends no request.
 
 use super::Session;
-use crate::ai::ask::{Lookup, Subject};
+use crate::ai::ask::{Lookup, LookupSubject};
 use crate::ai::tree::Tree;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -26,8 +26,8 @@ impl<'t, 'r> Replay<'t, 'r> {
         }
         let Self { tree, session } = self;
         let digest = tree.apart(|| match &lookup.subject {
-            Subject::Call { name, arguments } => Some(digest(session.call(name, arguments).as_bytes())),
-            Subject::File(_) | Subject::Tree => digest_in(tree, &lookup.subject),
+            LookupSubject::Call { name, arguments } => Some(digest(session.call(name, arguments).as_bytes())),
+            LookupSubject::File(_) | LookupSubject::Tree => digest_in(tree, &lookup.subject),
         });
         digest == Some(lookup.digest)
     }
@@ -36,23 +36,23 @@ impl<'t, 'r> Replay<'t, 'r> {
 impl Lookup {
     /// Records a tool call.
     pub(super) fn call(name: &str, arguments: &Value, result: &str) -> Self {
-        let subject = Subject::Call { name: name.to_owned(), arguments: arguments.clone() };
+        let subject = LookupSubject::Call { name: name.to_owned(), arguments: arguments.clone() };
         Self { subject, digest: digest(result.as_bytes()) }
     }
 
     /// Records a read of the tree by a program. Returns `None` if it cannot be repeated.
-    pub fn in_tree(tree: &Tree<'_>, subject: Subject) -> Option<Self> {
+    pub fn in_tree(tree: &Tree<'_>, subject: LookupSubject) -> Option<Self> {
         let digest = digest_in(tree, &subject)?;
         Some(Self { subject, digest })
     }
 }
 
 /// Returns the digest of a part of the tree. Returns `None` if the tree has no ID, or the subject is a call.
-fn digest_in(tree: &Tree<'_>, subject: &Subject) -> Option<[u8; 32]> {
+fn digest_in(tree: &Tree<'_>, subject: &LookupSubject) -> Option<[u8; 32]> {
     match subject {
-        Subject::File(path) => Some(tree.text(path).map_or([0; 32], |text| digest(text.as_bytes()))),
-        Subject::Tree => tree.id().map(|id| digest(id.as_bytes())),
-        Subject::Call { .. } => None,
+        LookupSubject::File(path) => Some(tree.text(path).map_or([0; 32], |text| digest(text.as_bytes()))),
+        LookupSubject::Tree => tree.id().map(|id| digest(id.as_bytes())),
+        LookupSubject::Call { .. } => None,
     }
 }
 

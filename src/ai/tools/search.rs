@@ -3,7 +3,7 @@
 //! Matches are evaluated on the redacted text, so that a pattern cannot probe for a secret. The raw bytes only
 //! determine whether a file is worth redacting. The `regex` crate guarantees linear time for any pattern.
 
-use super::page::{Page, cut};
+use super::page::{ResultPage, cut};
 use super::{argument, list};
 use crate::ai::tree::{Tree, Unread};
 use crate::diff::LineNo;
@@ -36,12 +36,11 @@ struct Pattern {
 
 impl Pattern {
     fn new(given: &str) -> Result<Self, String> {
-        let build = |p: &str| RegexBuilder::new(p).size_limit(MAX_COMPILED).dfa_size_limit(MAX_COMPILED).build();
-        let (source, line, literal) = match build(given) {
+        let (source, line, literal) = match compiled(given) {
             Ok(line) => (given.to_owned(), line, None),
             Err(e) => {
                 let source = regex::escape(given);
-                let line = build(&source).map_err(|_| "the pattern is too long".to_owned())?;
+                let line = compiled(&source).map_err(|_| "the pattern is too long".to_owned())?;
                 (source, line, Some(reason(&e)))
             }
         };
@@ -55,6 +54,11 @@ impl Pattern {
             .filter(|_| is_same_in_a_file(&source));
         Ok(Self { line, file, literal })
     }
+}
+
+/// Compiles a pattern within the size limits.
+fn compiled(pattern: &str) -> Result<regex::Regex, regex::Error> {
+    RegexBuilder::new(pattern).size_limit(MAX_COMPILED).dfa_size_limit(MAX_COMPILED).build()
 }
 
 /// Returns true if a pattern that matches a redacted line also matches the raw file. This does not hold for patterns
@@ -74,7 +78,7 @@ fn reason(e: &regex::Error) -> String {
 
 /// The state of a search.
 #[derive(Default)]
-struct Seen {
+struct SearchTally {
     bytes: usize,
     redacted: usize,
     files: usize,
@@ -88,7 +92,7 @@ struct Seen {
     late: usize,
 }
 
-pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result<Page, String> {
+pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: ResultPage) -> Result<ResultPage, String> {
     let given = argument::string(arguments, "pattern")?;
     if given.trim().is_empty() {
         return Err("pattern is missing: give a regular expression that one line matches".to_owned());
@@ -108,7 +112,7 @@ pub(super) fn call(tree: &Tree<'_>, arguments: &Value, mut page: Page) -> Result
     if let Some(why) = &pattern.literal {
         let _ = page.say(&format!("(not a valid regular expression, {why}: searched as plain text)"));
     }
-    let mut seen = Seen::default();
+    let mut seen = SearchTally::default();
     let mut room = true;
     for (at, path) in files.iter().enumerate() {
         if !room || seen.bytes > MAX_BYTES || seen.redacted > MAX_SHOWN || seen.lines >= MAX_LINES {
@@ -168,7 +172,7 @@ fn around(pattern: &regex::Regex, line: &str) -> String {
     format!("{dots}{}", cut(&line[at..], MAX_LINE))
 }
 
-fn summary(seen: &Seen) -> String {
+fn summary(seen: &SearchTally) -> String {
     let mut out = match (seen.lines, seen.late) {
         (0, 0) => format!("no line matches in {} files that were searched", seen.files),
         (n, _) => format!("({n} lines shown of {} files that were searched", seen.files),

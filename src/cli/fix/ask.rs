@@ -10,14 +10,14 @@ const POLL: Duration = Duration::from_millis(50);
 
 /// The subject of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Choice {
+pub(super) enum ApprovalSubject {
     Plan,
     Change,
 }
 
 /// The user's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ApprovalAnswer {
     Yes,
     Edit,
     Skip,
@@ -26,7 +26,7 @@ pub(super) enum Answer {
     Ended,
 }
 
-impl Choice {
+impl ApprovalSubject {
     fn text(self) -> &'static str {
         match self {
             Self::Plan => "execute this plan? [y]es, [e]dit, [s]kip, [n]o: ",
@@ -34,19 +34,19 @@ impl Choice {
         }
     }
 
-    fn answer(self, line: &str) -> Option<Answer> {
+    fn answer(self, line: &str) -> Option<ApprovalAnswer> {
         match (line.trim().to_ascii_lowercase().as_str(), self) {
-            ("y" | "yes", _) => Some(Answer::Yes),
-            ("n" | "no", _) => Some(Answer::No),
-            ("e" | "edit", Self::Plan) => Some(Answer::Edit),
-            ("s" | "skip", Self::Plan) => Some(Answer::Skip),
+            ("y" | "yes", _) => Some(ApprovalAnswer::Yes),
+            ("n" | "no", _) => Some(ApprovalAnswer::No),
+            ("e" | "edit", Self::Plan) => Some(ApprovalAnswer::Edit),
+            ("s" | "skip", Self::Plan) => Some(ApprovalAnswer::Skip),
             _ => None,
         }
     }
 }
 
 /// Asks until there is an answer.
-pub(super) fn ask(choice: Choice, stop: &Stop) -> Answer {
+pub(super) fn ask(choice: ApprovalSubject, stop: &Stop) -> ApprovalAnswer {
     loop {
         // If standard error is closed, the input ends too.
         let _ = std::io::stderr().write_all(choice.text().as_bytes()).and_then(|()| std::io::stderr().flush());
@@ -54,7 +54,7 @@ pub(super) fn ask(choice: Choice, stop: &Stop) -> Answer {
             None => {
                 // The cursor is after the question.
                 let _ = std::io::stderr().write_all(b"\n");
-                return Answer::Ended;
+                return ApprovalAnswer::Ended;
             }
             Some(line) => {
                 if let Some(answer) = choice.answer(&line) {
@@ -91,15 +91,19 @@ mod tests {
     #[test]
     fn answers_are_words_or_letters_and_nothing_else_approves() {
         for (line, plan, change) in [
-            ("y\n", Some(Answer::Yes), Some(Answer::Yes)),
-            ("YES", Some(Answer::Yes), Some(Answer::Yes)),
-            ("e", Some(Answer::Edit), None),
-            ("skip", Some(Answer::Skip), None),
-            ("n", Some(Answer::No), Some(Answer::No)),
+            ("y\n", Some(ApprovalAnswer::Yes), Some(ApprovalAnswer::Yes)),
+            ("YES", Some(ApprovalAnswer::Yes), Some(ApprovalAnswer::Yes)),
+            ("e", Some(ApprovalAnswer::Edit), None),
+            ("skip", Some(ApprovalAnswer::Skip), None),
+            ("n", Some(ApprovalAnswer::No), Some(ApprovalAnswer::No)),
             ("", None, None),
             ("yy", None, None),
         ] {
-            assert_eq!((Choice::Plan.answer(line), Choice::Change.answer(line)), (plan, change), "{line:?}");
+            assert_eq!(
+                (ApprovalSubject::Plan.answer(line), ApprovalSubject::Change.answer(line)),
+                (plan, change),
+                "{line:?}"
+            );
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The flags of `fix` that a suggested command repeats, so that it works in the same setup.
 
 use super::super::Context;
-use super::Args;
+use super::FixArgs;
 use crate::policy::value::show_duration;
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ pub(super) struct Flags {
 
 impl Flags {
     /// Returns the flags that the user wrote.
-    pub(super) fn of(context: &Context, args: &Args) -> Self {
+    pub(super) fn of(context: &Context, args: &FixArgs) -> Self {
         let limits = [
             ("--timeout", args.timeout.map(show_duration)),
             ("--max-cost", args.max_cost.map(|usd| usd.to_string())),

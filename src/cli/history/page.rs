@@ -4,8 +4,8 @@ use crate::history::Checked;
 use crate::report::{Style, changes};
 use crate::untrusted::{Inert, pieces, width};
 use crate::wire;
-use crate::wire::fixing::Fix;
-use crate::wire::stored::{Counts, History, Overview, Round, Session};
+use crate::wire::fixing::StoredFix;
+use crate::wire::stored::{History, Overview, RoundTotals, Session, StoredRound};
 use crate::wire::{Outcome, Verdict};
 use anstyle::{AnsiColor, Effects};
 use jiff::Timestamp;
@@ -32,25 +32,11 @@ pub(super) fn list(history: &History, style: &Style, now: Timestamp) -> String {
             false => "no review is stored here that can be read\n".to_owned(),
         };
     }
-    let row = |s: &Overview| {
-        let verdict = said(s.outcome, s.verdict);
-        let rounds = if s.rounds > 1 { format!("{} ({} rounds)", s.label, s.rounds) } else { s.label.clone() };
-        [
-            s.review_id.clone(),
-            s.status.word().replace('_', " "),
-            verdict.to_owned(),
-            counts(&s.summary),
-            age(&s.timestamp, now),
-            // The list shows only the name; the page of a session shows the address too.
-            s.author.split(" <").next().unwrap_or_default().to_owned(),
-            rounds,
-        ]
-        .map(|cell| Inert::new(cell).to_string())
-    };
-    let rows: Vec<_> = sessions.iter().map(row).collect();
+    let rows: Vec<_> = sessions.iter().map(|s| cells(s, now)).collect();
     let head = ["ID", "STATUS", "VERDICT", "FINDINGS", "AGE", "AUTHOR", "SOURCE"];
-    let wide = |i: usize| rows.iter().map(|r| width(&r[i])).chain([head[i].len()]).max().unwrap_or(0);
-    let fixed: usize = (0..5).map(|i| wide(i) + 2).sum();
+    let mut widths: [usize; 6] =
+        std::array::from_fn(|i| rows.iter().map(|r| width(&r[i])).chain([head[i].len()]).max().unwrap_or(0));
+    let fixed: usize = widths[..5].iter().map(|w| w + 2).sum();
     let mut text = String::new();
     if fixed + ROOM > style.width {
         for (row, s) in rows.iter().zip(sessions) {
@@ -63,35 +49,64 @@ pub(super) fn list(history: &History, style: &Style, now: Timestamp) -> String {
         }
         return text;
     }
-    let author = wide(5).min((style.width - fixed) / 2);
-    let widths = [wide(0), wide(1), wide(2), wide(3), wide(4), author];
-    let label = style.width - fixed - author - 2;
-    let cells = |row: [&str; 7], ink: Option<AnsiColor>| {
+    widths[5] = widths[5].min((style.width - fixed) / 2);
+    let label = style.width - fixed - widths[5] - 2;
+    let table = Table { widths, label, style };
+    if !style.quiet {
+        text.push_str(&table.row(head, None));
+    }
+    for (row, s) in rows.iter().zip(sessions) {
+        text.push_str(&table.row(row.each_ref().map(String::as_str), color(s.outcome, s.verdict)));
+    }
+    text
+}
+
+/// Returns the cells of a session.
+fn cells(s: &Overview, now: Timestamp) -> [String; 7] {
+    let rounds = if s.rounds > 1 { format!("{} ({} rounds)", s.label, s.rounds) } else { s.label.clone() };
+    [
+        s.review_id.clone(),
+        s.status.word().replace('_', " "),
+        said(s.outcome, s.verdict).to_owned(),
+        counts(&s.summary),
+        age(&s.timestamp, now),
+        // The list shows only the name; the page of a session shows the address too.
+        s.author.split(" <").next().unwrap_or_default().to_owned(),
+        rounds,
+    ]
+    .map(|cell| Inert::new(cell).to_string())
+}
+
+/// The layout of the list as a table.
+struct Table<'a> {
+    /// Widths of the columns before the last one.
+    widths: [usize; 6],
+    /// Width of the last column, the label.
+    label: usize,
+    style: &'a Style,
+}
+
+impl Table<'_> {
+    /// Returns a row, with its verdict in a color.
+    fn row(&self, row: [&str; 7], ink: Option<AnsiColor>) -> String {
         let mut out = String::new();
         for (i, cell) in row.iter().enumerate().take(6) {
-            let cell = if i == 5 { cut(cell, author, style) } else { (*cell).to_owned() };
-            let pad = " ".repeat(widths[i].saturating_sub(width(&cell)) + 2);
+            let cell = if i == 5 { cut(cell, self.widths[5], self.style) } else { (*cell).to_owned() };
+            let pad = " ".repeat(self.widths[i].saturating_sub(width(&cell)) + 2);
             let cell = match ink {
-                Some(_) if i == 2 => paint(ink, &cell, style),
+                Some(_) if i == 2 => paint(ink, &cell, self.style),
                 _ => cell,
             };
             out.push_str(&format!("{cell}{pad}"));
         }
-        line(format!("{out}{}", cut(row[6], label, style)).trim_end())
-    };
-    if !style.quiet {
-        text.push_str(&cells(head, None));
+        line(format!("{out}{}", cut(row[6], self.label, self.style)).trim_end())
     }
-    for (row, s) in rows.iter().zip(sessions) {
-        text.push_str(&cells(row.each_ref().map(String::as_str), color(s.outcome, s.verdict)));
-    }
-    text
 }
 
 /// Prints a session: the request, each round, and how it was closed.
 pub(super) fn session(session: &Session, style: &Style, now: Timestamp) -> String {
     let request = &session.request;
-    let mut page = Page { text: String::new(), style };
+    let mut page = SessionPage { text: String::new(), style };
     let title = format!("review {}", session.review_id);
     page.line(&format!("{}: {}", bold(&title, style), session.status.word().replace('_', " ")));
     page.field("source", &request.label);
@@ -142,7 +157,6 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
             }
             continue;
         }
-        let unsealed = || c.unsealed.iter().map(|f| format!("  {f}: no seal covers it, and it does not count"));
         if let (true, Some(newer)) = (c.edits.is_empty(), &c.newer) {
             text.push_str(&format!("{} {id}  head {head}\n", paint(Some(AnsiColor::Yellow), "NEWER", style)));
             text.push_str(&line(&format!("  {}", Inert::new(newer))));
@@ -151,7 +165,7 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
         if c.edits.is_empty() {
             if !style.quiet {
                 text.push_str(&format!("{} {id}  head {head}\n", paint(Some(AnsiColor::Green), "ok", style)));
-                unsealed().for_each(|l| text.push_str(&line(&l)));
+                c.unsealed.iter().for_each(|f| text.push_str(&unsealed(f)));
             }
             continue;
         }
@@ -161,7 +175,7 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
             let file = if edit.file.is_empty() { String::new() } else { format!("{}: ", edit.file) };
             text.push_str(&line(&format!("  {}", Inert::new(format!("{round}{file}{}", edit.why)))));
         }
-        unsealed().for_each(|l| text.push_str(&line(&l)));
+        c.unsealed.iter().for_each(|f| text.push_str(&unsealed(f)));
     }
     if !style.quiet {
         let edited = checked.iter().filter(|c| !c.edits.is_empty()).count();
@@ -183,13 +197,18 @@ pub(super) fn checked(checked: &[Checked], style: &Style) -> String {
     text
 }
 
+/// Returns the line about a file of a session that no seal covers.
+fn unsealed(file: &str) -> String {
+    line(&format!("  {file}: no seal covers it, and it does not count"))
+}
+
 /// A page that is being written.
-struct Page<'a> {
+struct SessionPage<'a> {
     text: String,
     style: &'a Style,
 }
 
-impl Page<'_> {
+impl SessionPage<'_> {
     /// Writes a line whose control characters are already escaped.
     fn line(&mut self, text: &str) {
         self.text.push_str(&line(text));
@@ -206,7 +225,7 @@ impl Page<'_> {
         }
     }
 
-    fn fix(&mut self, fix: &Fix, now: Timestamp) {
+    fn fix(&mut self, fix: &StoredFix, now: Timestamp) {
         self.text.push('\n');
         let outcome = wire::name(&fix.outcome);
         self.line(&format!(
@@ -234,7 +253,7 @@ impl Page<'_> {
         }
     }
 
-    fn round(&mut self, round: &Round, now: Timestamp) {
+    fn round(&mut self, round: &StoredRound, now: Timestamp) {
         let review = &round.review;
         self.text.push('\n');
         let verdict = paint(color(review.outcome, review.verdict), said(review.outcome, review.verdict), self.style);
@@ -278,7 +297,7 @@ fn count(n: u64) -> usize {
 }
 
 /// Returns the number of findings by severity, worst first.
-fn counts(counts: &Counts) -> String {
+fn counts(counts: &RoundTotals) -> String {
     let all = [
         (counts.critical_issues, "critical"),
         (counts.major_issues, "major"),

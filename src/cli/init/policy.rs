@@ -61,7 +61,7 @@ const GUIDELINES: &[(&str, &str, &str)] = &[
 
 /// Properties of a repository that the new policy depends on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct RepositoryFacts {
     /// Programming languages, the most frequent first.
     pub(super) languages: Vec<&'static str>,
     /// The command that runs the tests.
@@ -70,7 +70,7 @@ pub(super) struct Found {
     pub(super) foreign: Vec<String>,
 }
 
-impl Found {
+impl RepositoryFacts {
     /// Reads the names of the tracked files, with the languages of each.
     pub(super) fn of<'a>(files: impl Iterator<Item = (&'a str, Vec<&'static str>)>) -> Self {
         let (mut counts, mut foreign) = (BTreeMap::new(), std::collections::BTreeSet::new());
@@ -146,8 +146,8 @@ impl Found {
         if self.foreign.len() <= MAX_FOREIGN {
             return self.foreign.iter().map(|f| format!("\"{f}/**\"")).collect();
         }
-        let is_used = |name: &&&str| self.foreign.iter().any(|f| f.rsplit('/').next() == Some(**name));
-        FOREIGN.iter().filter(is_used).map(|name| format!("\"**/{name}/**\"")).collect()
+        let used = FOREIGN.iter().filter(|name| self.foreign.iter().any(|f| f.rsplit('/').next() == Some(**name)));
+        used.map(|name| format!("\"**/{name}/**\"")).collect()
     }
 
     /// Returns the languages for the first line: ` for Go and Python`.
@@ -201,7 +201,7 @@ mod tests {
             ("web/vendor/deep/x.js", vec!["javascript"]),
             ("README.md", vec!["markdown"]),
         ];
-        let found = Found::of(files.into_iter());
+        let found = RepositoryFacts::of(files.into_iter());
         assert_eq!(found.languages, ["go", "python"]);
         assert_eq!((found.tests, found.foreign.as_slice()), (Some("go test ./..."), &["web/vendor".to_owned()][..]));
         let text = found.policy();
@@ -214,10 +214,10 @@ mod tests {
     #[test]
     fn names_that_need_escapes_are_left_out_and_many_folders_become_one_pattern_for_each_name() {
         let hostile = ["x\ny = 1\n#/vendor/a", "a\"/vendor/a", "[a]/dist/a", "*/dist/a", "!a/dist/a", "a b\\/dist/a"];
-        let found = Found::of(hostile.into_iter().map(|path| (path, vec![])));
+        let found = RepositoryFacts::of(hostile.into_iter().map(|path| (path, vec![])));
         assert!(found.foreign.is_empty(), "{:?}", found.foreign);
         let many: Vec<String> = (0..20).map(|n| format!("p{n}/{}/a.js", ["dist", "vendor"][n % 2])).collect();
-        let found = Found::of(many.iter().map(|path| (path.as_str(), vec![])));
+        let found = RepositoryFacts::of(many.iter().map(|path| (path.as_str(), vec![])));
         assert_eq!(found.ignore(), ["\"**/vendor/**\"", "\"**/dist/**\""]);
     }
 }

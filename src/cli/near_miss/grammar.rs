@@ -2,7 +2,7 @@
 
 /// An option of a command.
 #[derive(Clone, Debug)]
-struct Known {
+struct KnownOption {
     /// The command's names, without the program: `review branch`; empty for an option of every command.
     command: String,
     /// Name with its dashes: `--base`, `-C`.
@@ -22,12 +22,12 @@ pub(in crate::cli) enum Values {
 /// The options of all commands.
 #[derive(Debug)]
 pub(in crate::cli) struct Grammar {
-    known: Vec<Known>,
+    known: Vec<KnownOption>,
 }
 
 /// A part of a command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Piece {
+pub(in crate::cli) enum CliPiece {
     /// A command, or an argument that is neither an option nor the value of one.
     Word(String),
     Option {
@@ -58,7 +58,7 @@ impl Grammar {
             };
             let names = [arg.get_long().map(|l| format!("--{l}")), arg.get_short().map(|s| format!("-{s}"))];
             for written in names.into_iter().flatten() {
-                self.known.push(Known { command: name.to_owned(), name: written, values });
+                self.known.push(KnownOption { command: name.to_owned(), name: written, values });
             }
         }
         for child in command.get_subcommands().filter(|c| c.get_name() != "help" && !c.is_hide_set()) {
@@ -69,7 +69,6 @@ impl Grammar {
     /// Returns the commands that have the option, without the subcommands of these commands.
     pub(super) fn commands_with(&self, option: &str) -> Vec<&str> {
         let all: Vec<_> = self.known.iter().filter(|k| k.name == option).map(|k| k.command.as_str()).collect();
-        let is_below = |name: &str, parent: &str| name.strip_prefix(parent).is_some_and(|r| r.starts_with(' '));
         all.iter().copied().filter(|name| !all.iter().any(|parent| is_below(name, parent))).collect()
     }
 
@@ -83,17 +82,17 @@ impl Grammar {
     }
 
     /// Splits arguments, without the program's name. `foreign` supplies the values of options that no command has.
-    pub(in crate::cli) fn pieces(&self, args: &[String], foreign: impl Fn(&str) -> Values) -> Vec<Piece> {
+    pub(in crate::cli) fn pieces(&self, args: &[String], foreign: impl Fn(&str) -> Values) -> Vec<CliPiece> {
         let mut pieces = Vec::new();
         let mut rest = args;
         while let [arg, behind @ ..] = rest {
             rest = behind;
             if arg == "--" {
-                pieces.extend(rest.iter().cloned().map(Piece::Word));
+                pieces.extend(rest.iter().cloned().map(CliPiece::Word));
                 break;
             }
             let Some((name, joined)) = option(arg, |short| self.values(short)) else {
-                pieces.push(Piece::Word(arg.clone()));
+                pieces.push(CliPiece::Word(arg.clone()));
                 continue;
             };
             let values = self.values(&name).unwrap_or_else(|| foreign(&name));
@@ -106,11 +105,16 @@ impl Grammar {
             };
             let value = joined.or_else(|| behind[..taken].first().cloned());
             let written = std::iter::once(arg).chain(&behind[..taken]).cloned().collect();
-            pieces.push(Piece::Option { name, value, written });
+            pieces.push(CliPiece::Option { name, value, written });
             rest = &behind[taken..];
         }
         pieces
     }
+}
+
+/// Returns true if a command is a subcommand of another one.
+fn is_below(name: &str, parent: &str) -> bool {
+    name.strip_prefix(parent).is_some_and(|rest| rest.starts_with(' '))
 }
 
 /// A single dash means standard input.
@@ -148,12 +152,16 @@ mod tests {
     fn pieces(line: &str) -> Vec<String> {
         let args: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let grammar = Grammar::of(&crate::cli::Cli::command());
-        let shown = |piece: Piece| match piece {
-            Piece::Word(word) => word,
-            Piece::Option { name, value, .. } => format!("[{name} {}]", value.unwrap_or_default()),
-        };
-        let foreign = |name: &str| if name == "--against" { Values::One } else { Values::None };
-        grammar.pieces(&args, foreign).into_iter().map(shown).collect()
+        let pieces = grammar.pieces(&args, |name| if name == "--against" { Values::One } else { Values::None });
+        pieces.into_iter().map(shown).collect()
+    }
+
+    /// Returns a word as it is, and an option with its value in brackets.
+    fn shown(piece: CliPiece) -> String {
+        match piece {
+            CliPiece::Word(word) => word,
+            CliPiece::Option { name, value, .. } => format!("[{name} {}]", value.unwrap_or_default()),
+        }
     }
 
     #[test]

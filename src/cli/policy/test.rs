@@ -1,10 +1,10 @@
 //! `policy test`: judges stored reviews by the current policy or another file, with the decisions that apply now.
 
-use super::{Context, Files, TestFormat, eprint, line, print};
+use super::{Context, PolicyFiles, TestFormat, eprint, line, print};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::history::SessionId;
-use crate::policy::{Loaded, Policy, Project, RulesPolicy};
+use crate::policy::{Loaded, Policy, ProjectFile, RulesPolicy};
 use crate::report;
 use crate::request::{ReviewRequest, Source};
 use crate::review::today;
@@ -15,7 +15,7 @@ use crate::rules::RuleSet;
 use crate::untrusted::Inert;
 use crate::wire;
 use crate::wire::replay::{Because, REPLAY_VERSION, Replay, Replayed};
-use crate::wire::stored::{self, Damaged, Session};
+use crate::wire::stored::{Damaged, Session};
 use std::path::Path;
 
 /// Reasons that are printed for a round, at most.
@@ -29,10 +29,10 @@ pub(super) fn run(
 ) -> Result<ExitStatus> {
     let files = match file {
         Some(path) => {
-            let here = Files::find(context, None)?;
-            Files { project: Some(Project::from_flag(path, &context.dir)?), ..here }
+            let here = PolicyFiles::find(context, None)?;
+            PolicyFiles { project: Some(ProjectFile::from_flag(path, &context.dir)?), ..here }
         }
-        None => Files::find(context, None)?,
+        None => PolicyFiles::find(context, None)?,
     };
     let Loaded { policy, notes } = files.load(context)?;
     if format == TestFormat::Human && !context.global.quiet {
@@ -85,11 +85,12 @@ fn replayed(here: &Here<'_>, session: &Session, policy: &Policy, proposals: bool
     let now = decisions(here, session, proposals)?;
     let before = Decisions::new();
     let last = session.rounds.len();
-    let judge = |(i, round): (usize, &stored::Round)| {
+    let rounds = session.rounds.iter().enumerate();
+    let replayed = rounds.map(|(i, round)| {
         let decisions = if i + 1 == last { &now } else { &before };
         replay::round(&round.review, policy, here.rules, decisions)
-    };
-    Ok(session.rounds.iter().enumerate().map(judge).collect())
+    });
+    Ok(replayed.collect())
 }
 
 /// Returns the current decisions for the last round of a session, and the stored ones that have expired. If the lines
@@ -113,13 +114,12 @@ fn decisions(here: &Here<'_>, session: &Session, proposals: bool) -> Result<Deci
 
 fn human(replay: &Replay, label: &str) -> String {
     let rounds = replay.rounds.len();
-    let plural = |n: usize| if n == 1 { "" } else { "s" };
     let mut out = format!(
         "{rounds} stored round{} under {label}, hash {}: {} verdict{} would change\n",
-        plural(rounds),
+        ending(rounds),
         replay.policy.hash,
         replay.flips,
-        plural(replay.flips)
+        ending(replay.flips)
     );
     for r in replay.rounds.iter().filter(|r| r.flips) {
         out.push('\n');
@@ -148,6 +148,11 @@ fn human(replay: &Replay, label: &str) -> String {
         out.push_str(&format!("damaged: {}", line(&format!("{}: {}", d.review_id, d.why))));
     }
     out
+}
+
+/// Returns the ending of a noun after a number.
+fn ending(n: usize) -> &'static str {
+    if n == 1 { "" } else { "s" }
 }
 
 /// Returns the unknowns of all rounds, each once, with the number of rounds.

@@ -5,7 +5,7 @@ use crate::error::ExitStatus;
 use crate::finding::{Category, Severity};
 use crate::hooks;
 use crate::policy;
-use crate::report::Format;
+use crate::report::ReportFormat;
 use clap::ValueEnum;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use std::path::PathBuf;
@@ -22,7 +22,7 @@ const HISTORY: &str = "History";
 /// Arguments of `review`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = short_end(), after_long_help = exit_codes())]
-pub(in crate::cli) struct Args {
+pub(in crate::cli) struct ReviewArgs {
     #[command(subcommand)]
     pub(super) source: Option<SourceArg>,
     #[command(flatten)]
@@ -253,7 +253,7 @@ pub(super) struct Options {
         value_parser = format_parser(),
         help_heading = OUTPUT
     )]
-    pub(super) format: Format,
+    pub(super) format: ReportFormat,
     /// Write the report to a file instead of standard output
     #[arg(long, global = true, value_name = "FILE", help_heading = OUTPUT)]
     pub(super) output: Option<PathBuf>,
@@ -266,7 +266,7 @@ pub(super) struct Options {
         help_heading = OUTPUT,
         hide_short_help = true
     )]
-    pub(super) report: Vec<(Format, PathBuf)>,
+    pub(super) report: Vec<(ReportFormat, PathBuf)>,
     /// Publish results on the pull request, with `review pr` or in its CI job
     #[arg(
         long,
@@ -278,7 +278,7 @@ pub(super) struct Options {
         help_heading = PULLS,
         hide_short_help = true
     )]
-    pub(super) post: Vec<pr::Part>,
+    pub(super) post: Vec<pr::PostPart>,
     /// Treat the review as incomplete if it cannot be published
     #[arg(long, global = true, requires = "post", help_heading = PULLS, hide_short_help = true)]
     pub(super) require_post: bool,
@@ -335,9 +335,9 @@ pub(super) enum OnIncompleteArg {
 }
 
 /// Parses the name of a format. The help lists the formats of the same table.
-fn format_parser() -> impl TypedValueParser<Value = Format> {
-    let values = Format::ALL.map(|f| PossibleValue::new(f.name()).help(f.help()));
-    PossibleValuesParser::new(values).try_map(|s| Format::parse(&s))
+fn format_parser() -> impl TypedValueParser<Value = ReportFormat> {
+    let values = ReportFormat::ALL.map(|f| PossibleValue::new(f.name()).help(f.help()));
+    PossibleValuesParser::new(values).try_map(|s| ReportFormat::parse(&s))
 }
 
 fn severity(s: &str) -> std::result::Result<Severity, String> {
@@ -363,10 +363,10 @@ pub(in crate::cli) fn usd(s: &str) -> std::result::Result<f64, String> {
         .ok_or_else(|| "expected an amount in dollars, such as 0.50".to_owned())
 }
 
-fn report_target(s: &str) -> std::result::Result<(Format, PathBuf), String> {
+fn report_target(s: &str) -> std::result::Result<(ReportFormat, PathBuf), String> {
     let (format, file) =
         s.split_once('=').filter(|(_, f)| !f.is_empty()).ok_or("expected FORMAT=FILE, such as sarif=out.sarif")?;
-    Ok((Format::parse(format)?, PathBuf::from(file)))
+    Ok((ReportFormat::parse(format)?, PathBuf::from(file)))
 }
 
 /// Arguments of `verify-receipt`.
@@ -388,13 +388,13 @@ pub(in crate::cli) struct Verify {
         value_parser = format_parser(),
         help_heading = OUTPUT
     )]
-    pub(super) format: Format,
+    pub(super) format: ReportFormat,
     /// Write the report to a file instead of standard output
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     pub(super) output: Option<PathBuf>,
     /// Write another report; repeat for more
     #[arg(long, value_name = "FORMAT=FILE", value_parser = report_target, help_heading = OUTPUT)]
-    pub(super) report: Vec<(Format, PathBuf)>,
+    pub(super) report: Vec<(ReportFormat, PathBuf)>,
     /// Severities that block the change
     #[arg(
         long,

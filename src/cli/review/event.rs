@@ -1,13 +1,13 @@
 //! The default change of `review` and `review branch`: in CI, from the event.
 
 use super::Options;
-use crate::ci::{self, Change};
+use crate::ci::{self, EventChange};
 use crate::cli::Context;
 use crate::error::{Error, Result};
 use crate::request::{Checkout, End, Ends, Fetching, PushRange, Source};
 
 /// The change that an event names.
-pub(super) struct Named {
+pub(super) struct NamedChange {
     pub(super) source: Source,
     /// Title and description of the pull request, by its author.
     pub(super) summary: Option<String>,
@@ -19,7 +19,12 @@ pub(super) struct Named {
 ///
 /// # Errors
 /// Usage: in CI, if the change is unknown. An unknown change never counts as empty.
-pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Option<&str>) -> Result<Option<Named>> {
+pub(super) fn of(
+    context: &Context,
+    o: &Options,
+    head: Option<&str>,
+    base: Option<&str>,
+) -> Result<Option<NamedChange>> {
     let (env, fetching) = (&context.env, if o.fetch { Fetching::Missing } else { Fetching::Never });
     if o.follow_up.is_some() {
         // The session determines its change.
@@ -42,13 +47,13 @@ pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Optio
     }
     match (event.ok().flatten().filter(|_| head.is_none() || base.is_none()), head, base) {
         (Some(event), head, base) => {
-            if let (Change::Deleted(name), None, None) = (&event.change, head, base) {
+            if let (EventChange::Deleted(name), None, None) = (&event.change, head, base) {
                 let zeros = "0".repeat(40);
                 let range = PushRange { local: zeros.clone(), remote: zeros, name: name.clone(), to: None };
-                return Ok(Some(Named { source: Source::Push(vec![range]), summary: None }));
+                return Ok(Some(NamedChange { source: Source::Push(vec![range]), summary: None }));
             }
             let source = Source::Ends(Box::new(event.ends(head, base, fetching)?));
-            Ok(Some(Named { source, summary: event.summary() }))
+            Ok(Some(NamedChange { source, summary: event.summary() }))
         }
         (None, _, None) if env.is_ci() => {
             Err(ci::unnamed("CI is set, but the environment is not GitHub, GitLab, Bitbucket, Azure or Jenkins"))
@@ -71,7 +76,7 @@ pub(super) fn of(context: &Context, o: &Options, head: Option<&str>, base: Optio
                 credential,
                 checkout,
             };
-            Ok(Some(Named { source: Source::Ends(Box::new(ends)), summary: None }))
+            Ok(Some(NamedChange { source: Source::Ends(Box::new(ends)), summary: None }))
         }
         (None, _, _) => Ok(None),
     }

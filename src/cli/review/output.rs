@@ -4,7 +4,7 @@ use super::{Options, style};
 use crate::cli::{Context, print_error};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};
-use crate::report::{self, Format, Style};
+use crate::report::{self, ReportFormat, Style};
 use crate::request::Authority;
 use crate::review::Review;
 use crate::verdict::Verdict;
@@ -39,8 +39,8 @@ pub(super) fn refuse_shared_targets(context: &Context, o: &Options) -> Result<()
 /// Returns the canonical path of a file that need not exist.
 fn real(path: &Path) -> PathBuf {
     let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
-    let by_folder = || folder.canonicalize().map(|folder| folder.join(name));
-    path.canonicalize().or_else(|_| by_folder()).unwrap_or_else(|_| path.to_owned())
+    let real = path.canonicalize().or_else(|_| folder.canonicalize().map(|folder| folder.join(name)));
+    real.unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns the exit code after a report was not written: that of the review, unless the review passed.
@@ -73,7 +73,7 @@ pub(super) fn write_reports(
     if o.output.is_none() {
         style.quiet |= is_terse(o, review);
         // `-q` prints nothing if the exit code is 0. A document for a program is always printed.
-        if context.global.quiet && o.format == Format::Human && review.exit == ExitStatus::Pass {
+        if context.global.quiet && o.format == ReportFormat::Human && review.exit == ExitStatus::Pass {
             return failed;
         }
         if let Err(e) = print_report(review, o.format, &style) {
@@ -99,7 +99,7 @@ struct Unprinted {
     is_broken_pipe: bool,
 }
 
-fn print_report(review: &Review, format: Format, style: &Style) -> std::result::Result<(), Unprinted> {
+fn print_report(review: &Review, format: ReportFormat, style: &Style) -> std::result::Result<(), Unprinted> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     let written = report::render(review, format, style, &mut out).and_then(|()| out.flush());
     written.map_err(|e| Unprinted {
@@ -114,20 +114,19 @@ fn print_report(review: &Review, format: Format, style: &Style) -> std::result::
 /// one keeps its mode. Files that other programs hold are not replaced: the report is appended to a file that the
 /// runner collects, as all steps do, and an empty file, one with several links, and one of another user are written
 /// in place.
-fn write_file(env: &Env, path: &Path, review: &Review, format: Format, style: &Style) -> Result<()> {
-    let fail = |e: &std::io::Error| Error::usage(format!("cannot write the report {}", path.display())).caused_by(e);
+fn write_file(env: &Env, path: &Path, review: &Review, format: ReportFormat, style: &Style) -> Result<()> {
     let mut bytes = Vec::new();
-    report::render(review, format, style, &mut bytes).map_err(|e| fail(&e))?;
+    report::render(review, format, style, &mut bytes).map_err(|e| unwritten(path, &e))?;
     let target = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let old = std::fs::metadata(&target).ok();
     if old.as_ref().is_some_and(|m| !m.is_file()) {
-        return std::fs::write(&target, &bytes).map_err(|e| fail(&e));
+        return std::fs::write(&target, &bytes).map_err(|e| unwritten(path, &e));
     }
     if is_collected(env, &target) {
-        return add_to(&target, &bytes).map_err(|e| fail(&e));
+        return add_to(&target, &bytes).map_err(|e| unwritten(path, &e));
     }
     if old.as_ref().is_some_and(|m| m.len() == 0 || is_held(m)) {
-        return std::fs::write(&target, &bytes).map_err(|e| fail(&e));
+        return std::fs::write(&target, &bytes).map_err(|e| unwritten(path, &e));
     }
     let mut file = tempfile::Builder::new();
     file.prefix(".claude-reviewer-");
@@ -135,13 +134,18 @@ fn write_file(env: &Env, path: &Path, review: &Review, format: Format, style: &S
     let mode = <std::fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o666);
     #[cfg(unix)]
     file.permissions(mode);
-    let mut file = file.tempfile_in(target.parent().unwrap_or(Path::new("."))).map_err(|e| fail(&e))?;
-    file.write_all(&bytes).map_err(|e| fail(&e))?;
+    let mut file = file.tempfile_in(target.parent().unwrap_or(Path::new("."))).map_err(|e| unwritten(path, &e))?;
+    file.write_all(&bytes).map_err(|e| unwritten(path, &e))?;
     if let Some(old) = old {
-        file.as_file().set_permissions(old.permissions()).map_err(|e| fail(&e))?;
+        file.as_file().set_permissions(old.permissions()).map_err(|e| unwritten(path, &e))?;
     }
-    file.persist(&target).map_err(|e| fail(&e.error))?;
+    file.persist(&target).map_err(|e| unwritten(path, &e.error))?;
     Ok(())
+}
+
+/// Returns the error about a report that cannot be written.
+fn unwritten(path: &Path, e: &std::io::Error) -> Error {
+    Error::usage(format!("cannot write the report {}", path.display())).caused_by(e)
 }
 
 /// Returns true if GitHub's runner collects the output of steps in this file.

@@ -4,7 +4,6 @@
 use super::Options;
 use crate::cli::{Context, pr};
 use crate::error::{ExitStatus, Result};
-use crate::finding::Finding;
 use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::policy::RulesPolicy;
@@ -22,7 +21,12 @@ use std::io::IsTerminal as _;
 
 /// Returns the session that the review of a pull request continues. A CI job, a receipt and a review that is not
 /// stored never continue one.
-pub(super) fn earlier(context: &Context, o: &Options, found: &pr::Found, request: &ReviewRequest) -> Option<SessionId> {
+pub(super) fn earlier(
+    context: &Context,
+    o: &Options,
+    found: &pr::FoundPull,
+    request: &ReviewRequest,
+) -> Option<SessionId> {
     if o.no_save || o.receipt || context.env.is_ci() {
         return None;
     }
@@ -38,7 +42,7 @@ pub(super) fn earlier(context: &Context, o: &Options, found: &pr::Found, request
 }
 
 /// Returns the command that reviews a pull request again.
-fn again(context: &Context, found: &pr::Found) -> String {
+fn again(context: &Context, found: &pr::FoundPull) -> String {
     let pull = found.name();
     match Repo::open(&context.dir, &context.env) {
         Ok(repo) => rounds::pull_command(&repo, &pull),
@@ -51,7 +55,7 @@ fn again(context: &Context, found: &pr::Found) -> String {
 pub(super) fn publish(
     context: &Context,
     o: &Options,
-    pull: Option<&pr::Found>,
+    pull: Option<&pr::FoundPull>,
     done: &mut Done,
     stop: &Stop,
 ) -> Vec<String> {
@@ -94,7 +98,7 @@ pub(super) fn publish(
 pub(super) fn heed(
     context: &Context,
     o: &Options,
-    pull: Option<&pr::Found>,
+    pull: Option<&pr::FoundPull>,
     review: &mut Review,
     stop: &Stop,
 ) -> Result<()> {
@@ -139,11 +143,10 @@ fn selection(context: &Context, o: &Options, done: &Done) -> Result<Selection> {
 
 /// Returns lines about findings that block although the person rejected or deferred them, because gate mode does not
 /// use the decisions of this machine.
-pub(super) fn overruled(context: &Context, o: &Options, found: &pr::Found, done: &Done) -> Vec<String> {
+pub(super) fn overruled(context: &Context, o: &Options, found: &pr::FoundPull, done: &Done) -> Vec<String> {
     let Ok(selection) = selection(context, o, done) else { return Vec::new() };
-    let is_overruled = |f: &&Finding| f.blocking && selection.sets_aside(f).is_some();
-    let overruled: BTreeSet<&str> =
-        done.review.findings.iter().filter(is_overruled).map(|f| f.fingerprint().as_str()).collect();
+    let overruled = done.review.findings.iter().filter(|f| f.blocking && selection.sets_aside(f).is_some());
+    let overruled: BTreeSet<&str> = overruled.map(|f| f.fingerprint().as_str()).collect();
     if overruled.is_empty() || context.global.quiet {
         return Vec::new();
     }
@@ -167,7 +170,7 @@ fn session(done: &Done) -> Result<Option<Session>> {
 }
 
 /// Returns the next commands after the review of a pull request, for a person at a terminal.
-pub(super) fn next(context: &Context, o: &Options, found: &pr::Found, done: &Done) -> Vec<String> {
+pub(super) fn next(context: &Context, o: &Options, found: &pr::FoundPull, done: &Done) -> Vec<String> {
     let is_asked = std::io::stderr().is_terminal() && !context.global.quiet && done.review.session.is_some();
     if !is_asked || done.review.findings.is_empty() || o.hook.is_some() {
         return Vec::new();

@@ -1,6 +1,6 @@
 //! `rules eval DIR`: measures the rules on labelled cases.
 
-use super::{Format, built_in, document, print};
+use super::{RulesFormat, built_in, document, print, unreadable};
 use crate::error::{Error, ExitStatus, Result};
 use crate::rules::eval::{self, Case, Evaluation, Label, Tally};
 use crate::untrusted::Inert;
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 /// Arguments of `rules eval`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct EvalArgs {
     /// Folder with case files (*.jsonl), or one file
     #[arg(value_name = "DIR")]
     path: PathBuf,
     /// Output format
     #[arg(long, default_value = "human")]
-    format: Format,
+    format: RulesFormat,
     /// List the expected lines that no rule finds
     #[arg(long)]
     misses: bool,
@@ -31,24 +31,23 @@ pub(super) struct Args {
 /// # Errors
 ///
 /// Usage: the cases cannot be read, or one is invalid.
-pub(super) fn run(dir: &Path, args: &Args) -> Result<ExitStatus> {
+pub(super) fn run(dir: &Path, args: &EvalArgs) -> Result<ExitStatus> {
     let cases = read(&dir.join(&args.path), &args.path)?;
     let rules = built_in()?;
     let evaluation = eval::measure(&rules, &cases);
     let out = match args.format {
-        Format::Json => document(&as_json(&cases, &evaluation)),
-        Format::Human => human(&cases, &evaluation, args),
+        RulesFormat::Json => document(&as_json(&cases, &evaluation)),
+        RulesFormat::Human => human(&cases, &evaluation, args),
     };
     print(&out).map(|()| ExitStatus::Pass)
 }
 
 /// Reads the case files of a folder in the order of their names, or one file.
 fn read(path: &Path, given: &Path) -> Result<Vec<Case>> {
-    let fail = |p: &Path, e: &std::io::Error| Error::usage(format!("cannot read {}", p.display())).caused_by(e);
     let mut files = Vec::new();
     if path.is_dir() {
-        for entry in std::fs::read_dir(path).map_err(|e| fail(given, &e))? {
-            let file = entry.map_err(|e| fail(given, &e))?.path();
+        for entry in std::fs::read_dir(path).map_err(|e| unreadable(given, &e))? {
+            let file = entry.map_err(|e| unreadable(given, &e))?.path();
             if file.extension().is_some_and(|e| e == "jsonl") && file.is_file() {
                 files.push(file);
             }
@@ -61,7 +60,7 @@ fn read(path: &Path, given: &Path) -> Result<Vec<Case>> {
     for file in files {
         let inner = file.strip_prefix(path).ok().filter(|n| !n.as_os_str().is_empty());
         let name = inner.map_or_else(|| given.to_owned(), |n| given.join(n));
-        let text = std::fs::read_to_string(&file).map_err(|e| fail(&name, &e))?;
+        let text = std::fs::read_to_string(&file).map_err(|e| unreadable(&name, &e))?;
         cases.extend(eval::read(&name.display().to_string(), &text)?);
     }
     if cases.is_empty() {
@@ -72,11 +71,9 @@ fn read(path: &Path, given: &Path) -> Result<Vec<Case>> {
 }
 
 fn as_json(cases: &[Case], evaluation: &Evaluation) -> Value {
-    let table = |sums: BTreeMap<&str, Tally>| sums.iter().map(|(k, t)| ((*k).to_owned(), tally(t))).collect::<Value>();
     let by_rule = evaluation.by_rule();
-    let rule = |(id, (found, flagged)): (&&str, &(usize, usize))| {
-        ((*id).to_owned(), json!({ "found": found, "flagged": flagged }))
-    };
+    let rules =
+        by_rule.iter().map(|(id, (found, flagged))| ((*id).to_owned(), json!({ "found": found, "flagged": flagged })));
     json!({
         "schema_version": 1,
         "cases": cases.iter().zip(&evaluation.hits).map(|(case, hits)| json!({
@@ -84,20 +81,25 @@ fn as_json(cases: &[Case], evaluation: &Evaluation) -> Value {
             "findings": hits.iter().map(finding).collect::<Vec<_>>(),
         })).collect::<Vec<_>>(),
         "total": tally(&evaluation.total()),
-        "by_category": table(evaluation.by(cases, |c| &c.category)),
-        "by_language": table(evaluation.by(cases, |c| &c.language)),
-        "by_framework": table(evaluation.by(cases, |c| c.framework.as_deref().unwrap_or("none"))),
-        "by_rule": by_rule.iter().map(rule).collect::<Value>(),
+        "by_category": tallies(&evaluation.by(cases, |c| &c.category)),
+        "by_language": tallies(&evaluation.by(cases, |c| &c.language)),
+        "by_framework": tallies(&evaluation.by(cases, |c| c.framework.as_deref().unwrap_or("none"))),
+        "by_rule": rules.collect::<Value>(),
         "misses": labels(cases, misses(evaluation)),
         "false_alarms": labels(cases, false_alarms(evaluation)),
     })
+}
+
+/// Returns the tallies of groups as JSON, by the names of the groups.
+fn tallies(groups: &BTreeMap<&str, Tally>) -> Value {
+    groups.iter().map(|(name, sum)| ((*name).to_owned(), tally(sum))).collect()
 }
 
 fn tally(t: &Tally) -> Value {
     json!({ "expected": t.expected, "found": t.found, "seen": t.seen, "safe": t.safe, "flagged": t.flagged })
 }
 
-fn finding(hit: &eval::Hit) -> Value {
+fn finding(hit: &eval::EvalHit) -> Value {
     json!({
         "rule_id": hit.rule, "line": hit.first, "severity": hit.severity.name(),
         "confidence": hit.confidence.name(), "fits": hit.fits,
@@ -105,11 +107,11 @@ fn finding(hit: &eval::Hit) -> Value {
 }
 
 fn labels<'e>(cases: &[Case], labels: impl Iterator<Item = &'e Label>) -> Value {
-    let one = |l: &Label| {
+    let labels = labels.map(|l| {
         let case = &cases[l.case];
         json!({ "id": case.id, "place": case.place, "line": l.line, "rules": l.rules, "seen": l.is_seen })
-    };
-    labels.map(one).collect()
+    });
+    labels.collect()
 }
 
 /// Returns the expected lines that no rule finds.
@@ -122,7 +124,7 @@ fn false_alarms(evaluation: &Evaluation) -> impl Iterator<Item = &Label> {
     evaluation.labels.iter().filter(|l| !l.is_expected && !l.rules.is_empty())
 }
 
-fn human(cases: &[Case], evaluation: &Evaluation, args: &Args) -> String {
+fn human(cases: &[Case], evaluation: &Evaluation, args: &EvalArgs) -> String {
     let mut out = String::new();
     if args.misses {
         listing(&mut out, "Missed", cases, misses(evaluation));

@@ -1,6 +1,6 @@
 //! `rules new`: writes a template for a team rule.
 
-use super::{Context, Files};
+use super::{Context, PolicyFiles};
 use crate::error::{Error, Result};
 use crate::git::Repo;
 use crate::rules;
@@ -55,29 +55,33 @@ pub(super) fn write(context: &Context, id: &str, dir: Option<&Path>, template: T
     let (folder, shown) = folder(context, dir)?;
     let file_name = format!("{id}.{}", template.extension());
     let (file, name) = (folder.join(&file_name), shown.join(&file_name));
-    let fail = |e: &std::io::Error| Error::usage(format!("cannot write {}", name.display())).caused_by(e);
     if dir.is_none() {
         refuse_links(&folder, &name)?;
     }
-    std::fs::create_dir_all(&folder).map_err(|e| fail(&e))?;
+    std::fs::create_dir_all(&folder).map_err(|e| unwritten(&name, &e))?;
     let mut out = match std::fs::OpenOptions::new().write(true).create_new(true).open(&file) {
         Ok(out) => out,
         Err(e) if e.kind() == ErrorKind::AlreadyExists => {
             return Err(Error::usage(format!("{} already exists", name.display())).hint("choose another ID"));
         }
-        Err(e) => return Err(fail(&e)),
+        Err(e) => return Err(unwritten(&name, &e)),
     };
-    out.write_all(template.text().replace("RULE_ID", id).as_bytes()).map_err(|e| fail(&e))?;
+    out.write_all(template.text().replace("RULE_ID", id).as_bytes()).map_err(|e| unwritten(&name, &e))?;
     let path = Inert::new(name.to_string_lossy().as_bytes()).to_string();
     let word = shell::quoted(&path);
     Ok(format!("wrote {path}\nnext: edit the rule, then run: claude-reviewer rules test {word}\n"))
 }
 
+/// Returns the error about a rule file that cannot be written.
+fn unwritten(name: &Path, e: &std::io::Error) -> Error {
+    Error::usage(format!("cannot write {}", name.display())).caused_by(e)
+}
+
 /// Rejects a folder that is, or is below, a symbolic link: reviews do not read rules there, and the link may lead out
 /// of the repository.
 fn refuse_links(folder: &Path, name: &Path) -> Result<()> {
-    let is_link = |p: &&Path| p.symlink_metadata().is_ok_and(|m| m.is_symlink());
-    match folder.ancestors().take(name.components().count().saturating_sub(1)).find(is_link) {
+    let mut folders = folder.ancestors().take(name.components().count().saturating_sub(1));
+    match folders.find(|p| p.symlink_metadata().is_ok_and(|m| m.is_symlink())) {
         None => Ok(()),
         Some(link) => Err(Error::usage(format!("{} is a symbolic link, which reviews do not follow", link.display()))
             .hint("choose another folder: --dir DIR")),
@@ -94,7 +98,7 @@ fn folder(context: &Context, dir: Option<&Path>) -> Result<(PathBuf, PathBuf)> {
     let Some(top) = repo.worktree() else {
         return Err(Error::usage("a bare repository has no worktree").hint("choose a folder: --dir DIR"));
     };
-    let policy = Files::find(context, None)?.load(context)?.policy;
+    let policy = PolicyFiles::find(context, None)?.load(context)?.policy;
     let Some(first) = policy.rules.paths.first() else {
         return Err(Error::usage("rules.paths is empty in the policy").hint("choose a folder: --dir DIR"));
     };

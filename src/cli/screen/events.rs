@@ -68,7 +68,7 @@ impl Signals {
 }
 
 /// A part of an event: bytes of the terminal, or the end of a wait.
-enum Part {
+enum InputPart {
     Bytes(io::Result<Vec<u8>>),
     Escape,
     Event(Event),
@@ -109,16 +109,16 @@ impl Events {
             let part = self.runtime.block_on(async {
                 tokio::select! {
                     biased;
-                    event = heard(signals) => Part::Event(event),
-                    bytes = read(stdin) => Part::Bytes(bytes),
-                    () = sleep(ESCAPE), if is_waiting => Part::Escape,
+                    event = heard(signals) => InputPart::Event(event),
+                    bytes = read(stdin) => InputPart::Bytes(bytes),
+                    () = sleep(ESCAPE), if is_waiting => InputPart::Escape,
                 }
             });
             match part {
-                Part::Event(event) => return event,
-                Part::Escape => self.typed.extend(self.decoder.end()),
-                Part::Bytes(Ok(bytes)) if !bytes.is_empty() => self.typed.extend(self.decoder.take(&bytes)),
-                Part::Bytes(_) => return Event::Ended(Ended::Closed),
+                InputPart::Event(event) => return event,
+                InputPart::Escape => self.typed.extend(self.decoder.end()),
+                InputPart::Bytes(Ok(bytes)) if !bytes.is_empty() => self.typed.extend(self.decoder.take(&bytes)),
+                InputPart::Bytes(_) => return Event::Ended(Ended::Closed),
             }
         }
     }
@@ -149,18 +149,18 @@ impl Events {
             let (stdin, signals) = (&self.stdin, self.signals.as_mut());
             let part = self.runtime.block_on(async {
                 tokio::select! {
-                    event = heard(signals) => Part::Event(event),
-                    bytes = read(stdin) => Part::Bytes(bytes),
+                    event = heard(signals) => InputPart::Event(event),
+                    bytes = read(stdin) => InputPart::Bytes(bytes),
                 }
             });
             match part {
-                Part::Bytes(Ok(bytes)) if bytes.contains(&b'\n') => return Ok(()),
-                Part::Bytes(Ok(bytes)) if !bytes.is_empty() => {}
-                Part::Event(Event::Ended(Ended::Signal(stop::Signal::Interrupt))) => return Ok(()),
-                Part::Event(Event::Ended(ended)) => return Err(ended),
-                Part::Event(Event::Suspend) => stop_group(),
-                Part::Event(_) | Part::Escape => {}
-                Part::Bytes(_) => return Err(Ended::Closed),
+                InputPart::Bytes(Ok(bytes)) if bytes.contains(&b'\n') => return Ok(()),
+                InputPart::Bytes(Ok(bytes)) if !bytes.is_empty() => {}
+                InputPart::Event(Event::Ended(Ended::Signal(stop::Signal::Interrupt))) => return Ok(()),
+                InputPart::Event(Event::Ended(ended)) => return Err(ended),
+                InputPart::Event(Event::Suspend) => stop_group(),
+                InputPart::Event(_) | InputPart::Escape => {}
+                InputPart::Bytes(_) => return Err(Ended::Closed),
             }
         }
     }

@@ -3,10 +3,10 @@
 //! Decoded so that text which git treats as binary is reviewed too. See `diff.c` and
 //! `Documentation/gitformat-pack.adoc` of git for the formats.
 
-use super::{Reader, trim};
+use super::{PatchReader, trim};
 use crate::diff::content::has_early_nul;
 use crate::diff::{Attribute, BinaryChange, Body, Entry};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Bytes that are decoded from one patch, at most, for all files together.
 pub(super) const BUDGET: usize = 256 << 20;
@@ -41,12 +41,11 @@ impl Contents {
 }
 
 /// Parses a binary patch, from its first line on: the forward part, and often the reverse part.
-pub(super) fn read(reader: &mut Reader<'_>) -> Result<Contents> {
+pub(super) fn read(reader: &mut PatchReader<'_>) -> Result<Contents> {
     let number = reader.number;
     reader.next();
-    let forward = Block::read(reader)?.ok_or_else(|| reader.wrong("binary patch without data"))?;
-    let backward = Block::read(reader)?;
-    let wrong = || super::wrong(number, "cannot decode the data of the binary patch");
+    let forward = BinaryBlock::read(reader)?.ok_or_else(|| reader.wrong("binary patch without data"))?;
+    let backward = BinaryBlock::read(reader)?;
     let mut contents = Contents {
         new_size: forward.literal.then_some(forward.size as u64),
         old_size: backward.as_ref().filter(|b| b.literal).map(|b| b.size as u64),
@@ -57,17 +56,18 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Contents> {
         return Ok(contents);
     }
     reader.budget -= needed;
-    let forward_data = forward.inflate().ok_or_else(wrong)?;
-    let backward = backward.map(|b| b.inflate().map(|data| (b.literal, data)).ok_or_else(wrong)).transpose()?;
+    let forward_data = forward.inflate().ok_or_else(|| undecodable(number))?;
+    let backward =
+        backward.map(|b| b.inflate().map(|data| (b.literal, data)).ok_or_else(|| undecodable(number))).transpose()?;
     match (forward.literal, backward) {
         (true, Some((true, old))) => (contents.new, contents.old) = (Some(forward_data), Some(old)),
         (true, Some((false, delta))) => {
-            contents.old = Some(apply(&delta, &forward_data, &mut reader.budget).ok_or_else(wrong)?);
+            contents.old = Some(apply(&delta, &forward_data, &mut reader.budget).ok_or_else(|| undecodable(number))?);
             contents.new = Some(forward_data);
         }
         (true, None) => contents.new = Some(forward_data),
         (false, Some((true, old))) => {
-            contents.new = Some(apply(&forward_data, &old, &mut reader.budget).ok_or_else(wrong)?);
+            contents.new = Some(apply(&forward_data, &old, &mut reader.budget).ok_or_else(|| undecodable(number))?);
             contents.old = Some(old);
         }
         // Two deltas are useless without the file.
@@ -76,15 +76,20 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Contents> {
     Ok(contents)
 }
 
+/// Returns the error for a binary patch with invalid data.
+fn undecodable(number: usize) -> Error {
+    super::wrong(number, "cannot decode the data of the binary patch")
+}
+
 /// `literal SIZE` or `delta SIZE`, and the compressed bytes.
-struct Block {
+struct BinaryBlock {
     literal: bool,
     size: usize,
     data: Vec<u8>,
 }
 
-impl Block {
-    fn read(reader: &mut Reader<'_>) -> Result<Option<Self>> {
+impl BinaryBlock {
+    fn read(reader: &mut PatchReader<'_>) -> Result<Option<Self>> {
         let head = trim(reader.peek().unwrap_or_default());
         let (literal, digits) = match (head.strip_prefix(b"literal "), head.strip_prefix(b"delta ")) {
             (Some(digits), _) => (true, digits),
@@ -159,19 +164,21 @@ fn apply(delta: &[u8], base: &[u8], budget: &mut usize) -> Option<Vec<u8>> {
             }
             continue;
         }
-        let mut number = |bits: std::ops::Range<u32>| {
-            bits.clone()
-                .filter(|bit| op >> bit & 1 == 1)
-                .try_fold(0usize, |n, bit| Some(n | usize::from(delta.next()?) << (8 * (bit - bits.start))))
-        };
-        let start = number(0..4)?;
-        let len = Some(number(4..7)?).filter(|n| *n > 0).unwrap_or(0x10000);
+        let start = number(op, 0..4, &mut delta)?;
+        let len = Some(number(op, 4..7, &mut delta)?).filter(|n| *n > 0).unwrap_or(0x10000);
         out.extend_from_slice(base.get(start..start.checked_add(len)?)?);
         if out.len() > wanted {
             return None;
         }
     }
     (out.len() == wanted).then_some(out)
+}
+
+/// Reads a number from the operands of a copy: each of these bits of the operation adds one byte, the lowest first.
+fn number(op: u8, bits: std::ops::Range<u32>, operands: &mut impl Iterator<Item = u8>) -> Option<usize> {
+    bits.clone()
+        .filter(|bit| op >> bit & 1 == 1)
+        .try_fold(0usize, |n, bit| Some(n | usize::from(operands.next()?) << (8 * (bit - bits.start))))
 }
 
 /// Reads a number, seven bits a byte, the lowest first.

@@ -1,7 +1,7 @@
 //! The hunks of one file: ranges, lines, and the checks of their consistency.
 
-use super::{Reader, trim, wrong};
-use crate::diff::{Edit, Encoding, Hunk, Lines, Run, Text, TextChange};
+use super::{PatchReader, trim, wrong};
+use crate::diff::{Encoding, Hunk, LineEdit, LineRange, Text, TextChange, TextRun};
 
 /// No file has more lines. The bound prevents overflow of the sums below.
 const MAX_LINE: u32 = i32::MAX as u32;
@@ -53,7 +53,7 @@ pub(super) struct Hunks {
 #[derive(Debug, Default)]
 struct SideText {
     bytes: Vec<u8>,
-    runs: Vec<Run>,
+    runs: Vec<TextRun>,
     /// Number of the line after the last one.
     next: u32,
     /// The last line of the file was parsed.
@@ -62,7 +62,7 @@ struct SideText {
 
 impl SideText {
     /// Starts a hunk and returns its range, without bytes.
-    fn open(&mut self, (start, count): (u32, u32)) -> Result<Lines, &'static str> {
+    fn open(&mut self, (start, count): (u32, u32)) -> Result<LineRange, &'static str> {
         if start > MAX_LINE || count > MAX_LINE - start {
             return Err("line number out of range");
         }
@@ -78,11 +78,21 @@ impl SideText {
         if count > 0 {
             match self.runs.last_mut() {
                 Some(run) if start == self.next => run.bytes.end = at,
-                _ => self.runs.push(Run { first: start, bytes: at..at }),
+                _ => self.runs.push(TextRun { first: start, bytes: at..at }),
             }
         }
         self.next = start + count;
-        Ok(Lines { start, count, bytes: at..at })
+        Ok(LineRange { start, count, bytes: at..at })
+    }
+
+    /// Returns true if the known lines begin with the first one of the file, or if there are none.
+    fn is_from_first_line(&self) -> bool {
+        self.runs.first().is_none_or(|run| run.first == 1)
+    }
+
+    /// Returns an empty range of lines at the end of the text.
+    fn no_lines(&self, start: u32) -> LineRange {
+        LineRange { start, count: 0, bytes: self.bytes.len()..self.bytes.len() }
     }
 
     fn push(&mut self, line: &[u8]) -> Result<(), &'static str> {
@@ -101,7 +111,7 @@ impl SideText {
     }
 
     /// Ends a hunk; sets the bytes of its range `lines`.
-    fn close(&mut self, lines: &mut Lines) {
+    fn close(&mut self, lines: &mut LineRange) {
         lines.bytes.end = self.bytes.len();
         if let (Some(run), 1..) = (self.runs.last_mut(), lines.count) {
             run.bytes.end = self.bytes.len();
@@ -115,7 +125,7 @@ impl SideText {
 
 /// The kind of the previous line; `Start` before the first line, and after a line that ends a file.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Mark {
+enum LineMark {
     Start,
     Context,
     Removed,
@@ -127,7 +137,7 @@ impl Hunks {
     ///
     /// `crlf` is true if a conversion of line ends added a carriage return before each line end of the patch. These
     /// are not part of the file.
-    pub(super) fn read(reader: &mut Reader<'_>, crlf: bool) -> crate::error::Result<Self> {
+    pub(super) fn read(reader: &mut PatchReader<'_>, crlf: bool) -> crate::error::Result<Self> {
         let mut hunks = Self::default();
         let first = reader.number;
         while let Some(line) = reader.peek().filter(|l| l.starts_with(b"@@ ")) {
@@ -144,7 +154,7 @@ impl Hunks {
 
     fn read_hunk(
         &mut self,
-        reader: &mut Reader<'_>,
+        reader: &mut PatchReader<'_>,
         header: Header<'_>,
         number: usize,
         crlf: bool,
@@ -152,13 +162,13 @@ impl Hunks {
         let mut old = self.old.open(header.old).map_err(|e| wrong(number, e))?;
         let mut new = self.new.open(header.new).map_err(|e| wrong(number, e))?;
         let mut left = (old.count, new.count);
-        let mut edits: Vec<Edit> = Vec::new();
-        let mut last = Mark::Start;
+        let mut edits: Vec<LineEdit> = Vec::new();
+        let mut last = LineMark::Start;
         loop {
             let line = reader.peek().unwrap_or_default();
             if line.first() == Some(&b'\\') {
                 self.end_file(last).map_err(|e| reader.wrong(e))?;
-                last = Mark::Start;
+                last = LineMark::Start;
             } else if left == (0, 0) {
                 break;
             } else {
@@ -167,29 +177,24 @@ impl Hunks {
                     reader
                         .wrong(format!("hunk of line {number} is too short: {old} old and {new} new lines are missing"))
                 })?;
-                if mark != Mark::Context && (last == Mark::Context || edits.is_empty()) {
-                    let at = |side: &SideText, start: u32| Lines {
-                        start,
-                        count: 0,
-                        bytes: side.bytes.len()..side.bytes.len(),
-                    };
-                    edits.push(Edit {
-                        old: at(&self.old, old.start + old.count - left.0),
-                        new: at(&self.new, new.start + new.count - left.1),
+                if mark != LineMark::Context && (last == LineMark::Context || edits.is_empty()) {
+                    edits.push(LineEdit {
+                        old: self.old.no_lines(old.start + old.count - left.0),
+                        new: self.new.no_lines(new.start + new.count - left.1),
                     });
                 }
                 let text = content(line, crlf);
-                if mark != Mark::Added {
+                if mark != LineMark::Added {
                     self.old.push(text).map_err(|e| reader.wrong(e))?;
                     left.0 -= 1;
                 }
-                if mark != Mark::Removed {
+                if mark != LineMark::Removed {
                     self.new.push(text).map_err(|e| reader.wrong(e))?;
                     left.1 -= 1;
                 }
-                if let (Some(edit), Mark::Removed | Mark::Added) = (edits.last_mut(), mark) {
-                    edit.old.count += u32::from(mark == Mark::Removed);
-                    edit.new.count += u32::from(mark == Mark::Added);
+                if let (Some(edit), LineMark::Removed | LineMark::Added) = (edits.last_mut(), mark) {
+                    edit.old.count += u32::from(mark == LineMark::Removed);
+                    edit.new.count += u32::from(mark == LineMark::Added);
                     edit.old.bytes.end = self.old.bytes.len();
                     edit.new.bytes.end = self.new.bytes.len();
                 }
@@ -213,12 +218,12 @@ impl Hunks {
         Ok(())
     }
 
-    fn end_file(&mut self, last: Mark) -> Result<(), &'static str> {
+    fn end_file(&mut self, last: LineMark) -> Result<(), &'static str> {
         match last {
-            Mark::Start => Err("end of file without a line before it"),
-            Mark::Removed => self.old.end(),
-            Mark::Added => self.new.end(),
-            Mark::Context => self.old.end().and_then(|()| self.new.end()),
+            LineMark::Start => Err("end of file without a line before it"),
+            LineMark::Removed => self.old.end(),
+            LineMark::Added => self.new.end(),
+            LineMark::Context => self.old.end().and_then(|()| self.new.end()),
         }
     }
 
@@ -243,8 +248,7 @@ impl Hunks {
     /// Creates the change. If one side does not exist, the other one is completely known.
     pub(super) fn into_change(self, old_exists: bool, new_exists: bool) -> TextChange {
         let complete = !(old_exists && new_exists) && self.hunks.len() == 1;
-        let from_first = |text: &SideText| text.runs.first().is_none_or(|run| run.first == 1);
-        let complete = complete && from_first(&self.old) && from_first(&self.new);
+        let complete = complete && self.old.is_from_first_line() && self.new.is_from_first_line();
         TextChange {
             old: self.old.into_text(complete),
             new: self.new.into_text(complete),
@@ -258,12 +262,12 @@ impl Hunks {
 }
 
 /// Returns the kind of a line, given the numbers of old and new lines that are still expected.
-fn mark_of(line: &[u8], (old, new): (u32, u32)) -> Option<Mark> {
+fn mark_of(line: &[u8], (old, new): (u32, u32)) -> Option<LineMark> {
     match line.first()? {
         // Mailers remove the blank of an empty context line.
-        b' ' | b'\n' | b'\r' => (old > 0 && new > 0).then_some(Mark::Context),
-        b'-' => (old > 0).then_some(Mark::Removed),
-        b'+' => (new > 0).then_some(Mark::Added),
+        b' ' | b'\n' | b'\r' => (old > 0 && new > 0).then_some(LineMark::Context),
+        b'-' => (old > 0).then_some(LineMark::Removed),
+        b'+' => (new > 0).then_some(LineMark::Added),
         _ => None,
     }
 }
@@ -278,7 +282,7 @@ fn content(line: &[u8], crlf: bool) -> &[u8] {
 }
 
 /// Rejects a line after the last one that looks like part of the hunk, because the counts are wrong then.
-fn refuse_more(reader: &Reader<'_>, number: usize) -> crate::error::Result<()> {
+fn refuse_more(reader: &PatchReader<'_>, number: usize) -> crate::error::Result<()> {
     let line = reader.peek().unwrap_or_default();
     let more = match line.first() {
         Some(b'+') => true,

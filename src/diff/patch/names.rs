@@ -1,17 +1,17 @@
 //! The file names in a patch: with and without prefixes, quoted, with timestamps.
 
-use super::Fault;
+use super::HeaderFault;
 use crate::diff::RepoPath;
 use crate::diff::unified::unquote;
 
 /// The names of the two sides, without the patch's prefixes.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct NamePair {
     pub(super) old: Vec<u8>,
     pub(super) new: Vec<u8>,
 }
 
-impl Pair {
+impl NamePair {
     fn same(name: &[u8]) -> Self {
         Self { old: name.to_vec(), new: name.to_vec() }
     }
@@ -24,7 +24,7 @@ const PREFIXES: &[u8] = b"abciwo12";
 /// Splits a `diff --git` line into its two names, which are the same except for the prefix.
 ///
 /// Git does not mark where the first name ends. Returns `None` if the line is ambiguous.
-pub(super) fn pair_of_git_line(names: &[u8]) -> Option<Pair> {
+pub(super) fn pair_of_git_line(names: &[u8]) -> Option<NamePair> {
     if let Some((old, used)) = unquote(names) {
         let rest = names[used..].strip_prefix(b" ")?;
         let new = match unquote(rest) {
@@ -40,7 +40,7 @@ pub(super) fn pair_of_git_line(names: &[u8]) -> Option<Pair> {
     }
     let middle = names.len() / 2;
     if names.get(middle) == Some(&b' ') && names[..middle] == names[middle + 1..] {
-        return Some(Pair::same(&names[..middle]));
+        return Some(NamePair::same(&names[..middle]));
     }
     // The parts after the first slash on both sides of a blank must be equal. As the blank moves right, the first
     // name grows and the second shrinks, so they have the same length at most once.
@@ -52,20 +52,20 @@ pub(super) fn pair_of_git_line(names: &[u8]) -> Option<Pair> {
         }
         let (old, new) = (&names[first + 1..at], &names[next + 1..]);
         if old.len() == new.len() {
-            return (old == new && !new.is_empty()).then(|| Pair::same(new));
+            return (old == new && !new.is_empty()).then(|| NamePair::same(new));
         }
     }
     None
 }
 
 /// Removes the first component of two names that differ only in it.
-fn without_prefix(old: &[u8], new: &[u8]) -> Option<Pair> {
+fn without_prefix(old: &[u8], new: &[u8]) -> Option<NamePair> {
     if old == new {
-        return Some(Pair::same(new));
+        return Some(NamePair::same(new));
     }
     let (_, old) = split_first(old)?;
     let (_, new) = split_first(new)?;
-    (old == new && !new.is_empty()).then(|| Pair::same(new))
+    (old == new && !new.is_empty()).then(|| NamePair::same(new))
 }
 
 fn split_first(name: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -74,29 +74,33 @@ fn split_first(name: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 /// Returns the names of the `---` and `+++` lines, from the text after the marks.
-pub(super) fn pair_of_names(old: &[u8], new: &[u8]) -> Pair {
+pub(super) fn pair_of_names(old: &[u8], new: &[u8]) -> NamePair {
     let (old, new) = (name(old), name(new));
-    let lettered = |n: &[u8]| n.get(1) == Some(&b'/') && PREFIXES.contains(&n[0]) && n.len() > 2;
     match (is_null(&old), is_null(&new)) {
-        (true, _) => return Pair::same(if lettered(&new) { &new[2..] } else { &new }),
-        (_, true) => return Pair::same(if lettered(&old) { &old[2..] } else { &old }),
+        (true, _) => return NamePair::same(if has_prefix(&new) { &new[2..] } else { &new }),
+        (_, true) => return NamePair::same(if has_prefix(&old) { &old[2..] } else { &old }),
         _ => {}
     }
     if old == new {
-        return Pair::same(&new);
+        return NamePair::same(&new);
     }
-    if lettered(&old) && lettered(&new) && old[0] != new[0] {
-        return Pair::same(&new[2..]);
+    if has_prefix(&old) && has_prefix(&new) && old[0] != new[0] {
+        return NamePair::same(&new[2..]);
     }
     // Two trees, `old/src/a.c` and `new/src/a.c`: use the common end of the names.
     let common = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     let tail = &new[new.len() - common..];
     let whole = [&old, &new].iter().any(|n| n.len() == common);
     match split_first(tail) {
-        _ if whole && !tail.is_empty() => Pair::same(tail),
-        Some((_, rest)) if !rest.is_empty() => Pair::same(rest),
-        _ => Pair::same(&new),
+        _ if whole && !tail.is_empty() => NamePair::same(tail),
+        Some((_, rest)) if !rest.is_empty() => NamePair::same(rest),
+        _ => NamePair::same(&new),
     }
+}
+
+/// Returns true if a name begins with one of git's prefixes, such as `a/`.
+fn has_prefix(name: &[u8]) -> bool {
+    name.get(1) == Some(&b'/') && PREFIXES.contains(&name[0]) && name.len() > 2
 }
 
 /// Parses a name of a `---` or `+++` line: quoted, or up to the tab before the timestamp. Removes the `./` that `diff
@@ -135,12 +139,12 @@ pub(super) fn is_nothing(line: &[u8]) -> bool {
 const ABSOLUTE: &str = "file name is absolute, not relative to the repository";
 
 /// Converts a name to a path. Rejects names that git does not store and `git apply` does not write.
-pub(super) fn path(name: &[u8]) -> Result<RepoPath, Fault> {
+pub(super) fn path(name: &[u8]) -> Result<RepoPath, HeaderFault> {
     if name.is_empty() || name.contains(&0) {
-        return Err(Fault::Name("file name is empty or contains a NUL"));
+        return Err(HeaderFault::Name("file name is empty or contains a NUL"));
     }
     if name[0] == b'/' {
-        return Err(Fault::Name(ABSOLUTE));
+        return Err(HeaderFault::Name(ABSOLUTE));
     }
     stays(name)?;
     Ok(RepoPath::new(name))
@@ -148,13 +152,13 @@ pub(super) fn path(name: &[u8]) -> Result<RepoPath, Fault> {
 
 /// Validates a name of a `---` or `+++` line. Ignores a leading `..`, as in `../old/x`, because it may not be part of
 /// the common name of both lines; [`path`] rejects one that is.
-pub(super) fn refuse_label(label: &[u8]) -> Result<(), Fault> {
+pub(super) fn refuse_label(label: &[u8]) -> Result<(), HeaderFault> {
     let name = name(label);
     if is_null(label) {
         return Ok(());
     }
     if name.first() == Some(&b'/') {
-        return Err(Fault::Name(ABSOLUTE));
+        return Err(HeaderFault::Name(ABSOLUTE));
     }
     let mut rest = &name[..];
     while let Some(below) = rest.strip_prefix(b"../") {
@@ -164,22 +168,25 @@ pub(super) fn refuse_label(label: &[u8]) -> Result<(), Fault> {
 }
 
 /// Rejects components that lead out of their folder, are empty, or belong to git.
-fn stays(name: &[u8]) -> Result<(), Fault> {
-    // As in git, on every system: names that some file systems treat as `.git` count as `.git`.
-    let is_git = |part: &[u8]| {
-        let end = part.iter().position(|b| *b == b':').unwrap_or(part.len());
-        let end = part[..end].iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(0, |i| i + 1);
-        [&b".git"[..], b"git~1"].iter().any(|git| part[..end].eq_ignore_ascii_case(git))
-    };
+fn stays(name: &[u8]) -> Result<(), HeaderFault> {
     for part in name.split(|b| *b == b'/') {
         match part {
-            b".." => return Err(Fault::Name("file name with .. may lead out of the repository")),
-            b"" | b"." => return Err(Fault::Name("file name has an empty component or .")),
-            part if is_git(part) => return Err(Fault::Name("file name in .git, which contains git's own data")),
+            b".." => return Err(HeaderFault::Name("file name with .. may lead out of the repository")),
+            b"" | b"." => return Err(HeaderFault::Name("file name has an empty component or .")),
+            part if is_dot_git(part) => {
+                return Err(HeaderFault::Name("file name in .git, which contains git's own data"));
+            }
             _ => {}
         }
     }
     Ok(())
+}
+
+/// Returns true if a component is `.git`, or a name that some file systems treat as `.git`: as in git, on every system.
+fn is_dot_git(part: &[u8]) -> bool {
+    let end = part.iter().position(|b| *b == b':').unwrap_or(part.len());
+    let end = part[..end].iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(0, |i| i + 1);
+    [&b".git"[..], b"git~1"].iter().any(|git| part[..end].eq_ignore_ascii_case(git))
 }
 
 #[cfg(test)]

@@ -293,7 +293,6 @@ fn an_empty_patch_is_no_change_and_other_text_is_none() {
 
 #[test]
 fn dif_12_refuses_what_does_not_fit_together() {
-    let file = |hunks: &str| format!("--- a/x\n+++ b/x\n{hunks}");
     for (hunks, what) in [
         ("@@ -1,2 +1 @@\n-a\n+b\n", "line 6 of the patch: hunk of line 3 is too short"),
         ("@@ -1 +1 @@\n-a\n+b\n+c\n", "line 6 of the patch: hunk of line 3 has more lines than its header declares"),
@@ -313,7 +312,7 @@ fn dif_12_refuses_what_does_not_fit_together() {
         ("@@ -1,2 +1,2 @@\n a\n-b\n", "line 6 of the patch: hunk of line 3 is too short: 0 old and 1 new"),
         ("@@ -a +1 @@\n", "line 3 of the patch: invalid hunk header"),
     ] {
-        refuse(&file(hunks), what);
+        refuse(&format!("--- a/x\n+++ b/x\n{hunks}"), what);
     }
     refuse("@@ -1 +1 @@\n-a\n+b\n", "line 1 of the patch: hunk without file names");
     refuse("diff --git a/x b/x\nnew file mode 100644\n--- /dev/null\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "old lines");
@@ -386,7 +385,6 @@ fn what_is_written_reads_back_the_same() {
     let mut random = crate::diff::tests::Random(11);
     for round in 0..400 {
         let (old, new) = crate::diff::tests::random_edit(&mut random);
-        let side = |path: &str| Some(Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None });
         let (kind, sides) = match round % 4 {
             0 => (ChangeKind::Added, (None, side("dir/new file"))),
             1 => (ChangeKind::Deleted, (side("gone\t\u{e9}"), None)),
@@ -422,9 +420,12 @@ fn what_is_written_reads_back_the_same() {
     }
 }
 
+fn side(path: &str) -> Option<Side> {
+    Some(Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None })
+}
+
 #[test]
 fn refuses_names_outside_the_tree_and_in_gits_own_data() {
-    let plain = |old: &str, new: &str| format!("--- {old}\n+++ {new}\n@@ -1 +1 @@\n-a\n+b\n");
     for (old, new, line) in [
         ("a/tmp/x", "b/../../../../tmp/x", 2),
         ("/dev/null", "b/../../../../tmp/x", 2),
@@ -474,4 +475,9 @@ fn refuses_names_outside_the_tree_and_in_gits_own_data() {
     assert!(hint.contains("diff -ru -x .git OLD NEW"), "{hint}");
     // A valid file before it does not excuse the rest.
     refuse(&format!("{SMALL}{}", plain("/etc/x", "/etc/x")), "line 7 of the patch");
+}
+
+/// Returns a patch without git's header, with these names.
+fn plain(old: &str, new: &str) -> String {
+    format!("--- {old}\n+++ {new}\n@@ -1 +1 @@\n-a\n+b\n")
 }

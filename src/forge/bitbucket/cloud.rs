@@ -9,19 +9,19 @@ pub(super) use replies::{authors, pushed, replies, rights};
 use super::{MOST, is_absent, parts};
 use crate::context::Ticket;
 use crate::diff::ObjectId;
-use crate::forge::address::Project;
+use crate::forge::address::ForgeProject;
 use crate::forge::client::{Pages, is_too_large, smaller};
 use crate::forge::issue::ticket;
-use crate::forge::publish::{Comment, Inline, Place};
+use crate::forge::publish::{Comment, CommentPlace, Inline};
 use crate::forge::{
-    Account, Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
-    Reads, State, Tip, lacks,
+    Account, Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS,
+    PullRequest, PullState, PullTip, Reads, lacks,
 };
 use crate::http::{Failure, Limits, Method};
 use serde_json::{Value, json};
 
 /// Returns the path of a resource of a project.
-fn path(project: &Project, rest: &[&str]) -> Vec<String> {
+fn path(project: &ForgeProject, rest: &[&str]) -> Vec<String> {
     let (workspace, slug) = (project.owner(), project.name().to_owned());
     ["repositories", &workspace, &slug].iter().chain(rest).map(|part| (*part).to_owned()).collect()
 }
@@ -74,11 +74,11 @@ async fn pages_by(
     }
 }
 
-pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
+pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<ListedPull>, bool), Failure> {
     let query = [("state", "OPEN"), ("sort", "-created_on"), ("pagelen", "50")];
     let pages = pages(forge, &path(&forge.site.project, &["pullrequests"]), &query, MOST_PULLS, limits).await?;
     let listed = pages.items.iter().map(|pull| {
-        Ok(Listed {
+        Ok(ListedPull {
             number: pull.number_at("/id")?,
             title: pull.name_at("/title"),
             url: pull.name_at("/links/html/href"),
@@ -103,9 +103,8 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
         Ok(Commit { id: commit.id_at("/hash")?, message: commit.text_at("/message", MOST_OF_A_MESSAGE) })
     });
     let listed = listed.collect::<Result<Vec<_>, Failure>>()?;
-    let project =
-        |end: &str| Project::parse(Kind::BitbucketCloud, &pull.name_at(&format!("/{end}/repository/full_name")));
-    let (from, to) = (project("source"), project("destination"));
+    let from = ForgeProject::parse(ForgeKind::BitbucketCloud, &pull.name_at("/source/repository/full_name"));
+    let to = ForgeProject::parse(ForgeKind::BitbucketCloud, &pull.name_at("/destination/repository/full_name"));
     let head = pull.name_at("/source/commit/hash");
     let head = match listed.iter().find(|c| is_short_for(&head, c.id)) {
         Some(commit) => commit.id,
@@ -120,15 +119,15 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
         url: pull.name_at("/links/html/href"),
         author: name(&pull["author"]),
         state: match pull["state"].as_str() {
-            Some("OPEN") => State::Open,
-            Some("MERGED") => State::Merged,
-            _ => State::Closed,
+            Some("OPEN") => PullState::Open,
+            Some("MERGED") => PullState::Merged,
+            _ => PullState::Closed,
         },
         is_draft: pull["draft"] == true,
         // The project of a deleted fork is unknown, so it differs from the base's project.
         is_fork: from != to,
-        base: Tip { name: pull.name_at("/destination/branch/name"), id: base, project: to },
-        head: Tip { name: pull.name_at("/source/branch/name"), id: head, project: from },
+        base: PullTip { name: pull.name_at("/destination/branch/name"), id: base, project: to },
+        head: PullTip { name: pull.name_at("/source/branch/name"), id: head, project: from },
         // Bitbucket Cloud has no such references: the head is fetched from its branch.
         head_refs: Vec::new(),
         commits: listed,
@@ -153,7 +152,7 @@ fn is_short_for(short: &str, id: ObjectId) -> bool {
 /// Resolves the full ID of a commit: pull requests contain twelve digits.
 async fn full(
     forge: &Forge,
-    project: &Project,
+    project: &ForgeProject,
     short: &str,
     pointer: &str,
     limits: &Limits<'_>,
@@ -206,12 +205,12 @@ pub(super) async fn comments(
 ) -> Result<(Vec<Comment>, bool), Failure> {
     let query = [("sort", "created_on"), ("pagelen", "100")];
     let pages = pages(forge, &below(forge, pull, &["comments"]), &query, MOST, limits).await?;
-    let is_one = |c: &&Value| c["deleted"] != true && c["pending"] != true && c["parent"].is_null();
-    let comments = pages.items.iter().filter(is_one).map(|comment| {
+    let shown = pages.items.iter().filter(|c| c["deleted"] != true && c["pending"] != true && c["parent"].is_null());
+    let comments = shown.map(|comment| {
         Ok(Comment {
             id: comment.number_at("/id")?.to_string(),
             author: account(&comment["user"]),
-            body: comment.pointer("/content/raw").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            body: text_of(comment),
             is_inline: comment["inline"].is_object(),
             place: place(&comment["inline"]),
             thread: String::new(),
@@ -222,10 +221,15 @@ pub(super) async fn comments(
     Ok((comments.collect::<Result<_, Failure>>()?, !pages.more))
 }
 
+/// Returns the text of a comment as its author wrote it.
+fn text_of(comment: &Value) -> String {
+    comment.pointer("/content/raw").and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
 /// Reads whether a comment is outdated. The API does not say to which commit the line `to` belongs, nor updates it when
 /// lines are added or removed above.
-fn place(inline: &Value) -> Place {
-    if inline["outdated"] == true { Place::Gone } else { Place::Untold }
+fn place(inline: &Value) -> CommentPlace {
+    if inline["outdated"] == true { CommentPlace::Gone } else { CommentPlace::Untold }
 }
 
 /// Writes a comment on all lines of a spot, or on its last line.
@@ -284,7 +288,7 @@ pub(super) async fn resolve(
 }
 
 /// Returns the projects that may have the head: the base's project need not have a fork's commits.
-fn homes<'a>(forge: &'a Forge, pull: &'a PullRequest) -> impl Iterator<Item = &'a Project> {
+fn homes<'a>(forge: &'a Forge, pull: &'a PullRequest) -> impl Iterator<Item = &'a ForgeProject> {
     let own = &forge.site.project;
     [own].into_iter().chain(pull.head.project.as_ref().filter(move |project| *project != own))
 }

@@ -7,13 +7,13 @@ mod replies;
 pub(super) use replies::{authors, pushed, replies, rights};
 
 use super::{MOST, is_absent, key, parts};
-use crate::forge::address::{self, Project};
+use crate::forge::address::{self, ForgeProject};
 use crate::forge::client::{Pages, is_too_large};
-use crate::forge::lines::At;
-use crate::forge::publish::{Comment, Inline, Place};
+use crate::forge::lines::NewSideLine;
+use crate::forge::publish::{Comment, CommentPlace, Inline};
 use crate::forge::{
-    Account, Commit, Forge, Kind, Listed, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
-    Reads, State, Tip, lacks,
+    Account, Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS,
+    PullRequest, PullState, PullTip, Reads, lacks,
 };
 use crate::http::{Cause, Failure, Limits, Method};
 use serde_json::{Value, json};
@@ -70,11 +70,11 @@ fn moment(value: &Value) -> String {
     time.map_or_else(String::new, |t| t.to_string())
 }
 
-pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<Listed>, bool), Failure> {
+pub(super) async fn list(forge: &Forge, limits: &Limits<'_>) -> Result<(Vec<ListedPull>, bool), Failure> {
     let query = [("state", "OPEN"), ("order", "NEWEST")];
     let pages = pages(forge, &path(forge, &["pull-requests"]), &query, MOST_PULLS, limits).await?;
     let listed = pages.items.iter().map(|pull| {
-        Ok(Listed {
+        Ok(ListedPull {
             number: pull.number_at("/id")?,
             title: pull.name_at("/title"),
             url: pull.name_at("/links/self/0/href"),
@@ -106,9 +106,9 @@ pub(super) async fn read(forge: &Forge, number: u64, limits: &Limits<'_>) -> Res
         url: pull.name_at("/links/self/0/href"),
         author: pull.name_at("/author/user/name"),
         state: match pull["state"].as_str() {
-            Some("OPEN") => State::Open,
-            Some("MERGED") => State::Merged,
-            _ => State::Closed,
+            Some("OPEN") => PullState::Open,
+            Some("MERGED") => PullState::Merged,
+            _ => PullState::Closed,
         },
         is_draft: pull["draft"] == true,
         is_fork: pull["fromRef"]["repository"]["id"] != pull["toRef"]["repository"]["id"],
@@ -125,23 +125,23 @@ fn branch(end: &Value) -> String {
     name.strip_prefix("refs/heads/").map_or_else(|| end.name_at("/displayId"), str::to_owned)
 }
 
-fn tip(end: &Value) -> Result<Tip, Failure> {
+fn tip(end: &Value) -> Result<PullTip, Failure> {
     let project = format!("{}/{}", end.name_at("/repository/project/key"), end.name_at("/repository/slug"));
-    let project = Project::parse(Kind::BitbucketServer, &project);
-    Ok(Tip { name: branch(end), id: end.id_at("/latestCommit")?, project })
+    let project = ForgeProject::parse(ForgeKind::BitbucketServer, &project);
+    Ok(PullTip { name: branch(end), id: end.id_at("/latestCommit")?, project })
 }
 
 /// Returns the account of the token: only the headers of answers name it.
 pub(super) async fn me(forge: &Forge, limits: &Limits<'_>) -> Result<Account, Failure> {
     let url = forge.client.url(&["api", "1.0", "application-properties"], &[])?;
     let headers = forge.client.fetch(url, limits).await?.headers;
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let name = address::decoded(&header("x-ausername").replace('+', " ")).unwrap_or_default();
+    let name = headers.get("x-ausername").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let name = address::decoded(&name.replace('+', " ")).unwrap_or_default();
     if name.is_empty() || name == "anonymous" {
         let failure = Failure::new(Cause::Refused, "the server does not name the owner of the token (X-AUSERNAME)");
         return Err(failure.hint(format!("check the token in {}", forge.client.token_name())));
     }
-    let id = header("x-auserid");
+    let id = headers.get("x-auserid").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_number = !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit());
     Ok(Account { id: if is_number { id.to_owned() } else { String::new() }, name })
 }
@@ -166,7 +166,7 @@ pub(super) async fn comments(
             gone.push(id);
         } else if let Some(known) = out.iter_mut().find(|c| c.id == id) {
             known.is_inline |= is_inline;
-            if known.place == Place::Untold {
+            if known.place == CommentPlace::Untold {
                 known.place = place;
             }
         } else if !gone.contains(&id) {
@@ -188,13 +188,13 @@ pub(super) async fn comments(
 }
 
 /// Reads the position of a comment: the server tracks its lines across pushes, and reports when it has lost them.
-fn place(anchor: &Value) -> Place {
-    let Some(last) = anchor.get("line") else { return Place::Untold };
+fn place(anchor: &Value) -> CommentPlace {
+    let Some(last) = anchor.get("line") else { return CommentPlace::Untold };
     if anchor["orphaned"] == true || anchor["fileType"] == "FROM" {
-        return Place::Gone;
+        return CommentPlace::Gone;
     }
     let first = anchor.pointer("/multilineMarker/startLine").and_then(Value::as_u64).or(last.as_u64());
-    Place::of(anchor["path"].as_str().unwrap_or_default().to_owned(), first, last.as_u64())
+    CommentPlace::of(anchor["path"].as_str().unwrap_or_default().to_owned(), first, last.as_u64())
 }
 
 /// Writes a comment on all lines of a spot, or on its last line.
@@ -206,19 +206,23 @@ pub(super) async fn comment_on(
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let spot = &inline.spot;
-    let kind = |at: At| if at.old.is_none() { "ADDED" } else { "CONTEXT" };
     let mut anchor = json!({
-        "path": spot.path, "line": spot.last.new, "lineType": kind(spot.last), "fileType": "TO",
+        "path": spot.path, "line": spot.last.new, "lineType": line_type(spot.last), "fileType": "TO",
         "diffType": "EFFECTIVE",
     });
     if let Some(old) = spot.old_path.as_ref().filter(|old| **old != spot.path) {
         anchor["srcPath"] = json!(old);
     }
     if on_all && spot.first.new < spot.last.new {
-        anchor["multilineMarker"] = json!({ "startLine": spot.first.new, "startLineType": kind(spot.first) });
+        anchor["multilineMarker"] = json!({ "startLine": spot.first.new, "startLineType": line_type(spot.first) });
     }
     let path = path(forge, &["pull-requests", &pull.number.to_string(), "comments"]);
     forge.client.make(&parts(&path), &json!({ "text": inline.body, "anchor": anchor }), limits).await.map(drop)
+}
+
+/// Returns the API's name for the type of a line.
+fn line_type(line: NewSideLine) -> &'static str {
+    if line.old.is_none() { "ADDED" } else { "CONTEXT" }
 }
 
 pub(super) async fn summarize(

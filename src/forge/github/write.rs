@@ -3,7 +3,7 @@
 use super::{PAGE, parts, path};
 use crate::diff::ObjectId;
 use crate::forge::post::Added;
-use crate::forge::publish::{Comment, Inline, Light, Place, Set, Status};
+use crate::forge::publish::{Comment, CommentPlace, CommitStatus, Inline, Light, Set};
 use crate::forge::{Account, Forge, PullRequest, Reads, lacks, speaks_of};
 use crate::http::{Cause, Failure, Limits, Method};
 use serde_json::{Value, json};
@@ -73,7 +73,7 @@ pub(in crate::forge) async fn comments(
                 comment.thread.clone_from(&thread.id);
                 comment.resolved = thread.resolved;
                 if thread.is_outdated {
-                    comment.place = Place::Gone;
+                    comment.place = CommentPlace::Gone;
                 }
             }
         }
@@ -83,13 +83,13 @@ pub(in crate::forge) async fn comments(
 
 /// Reads the position of a comment in the newest diff: GitHub tracks its lines across pushes, and omits them once they
 /// are gone.
-fn place(comment: &Value) -> Place {
-    let Some(last) = comment.get("line") else { return Place::Untold };
+fn place(comment: &Value) -> CommentPlace {
+    let Some(last) = comment.get("line") else { return CommentPlace::Untold };
     if comment["side"].as_str().is_some_and(|side| side != "RIGHT") {
-        return Place::Gone;
+        return CommentPlace::Gone;
     }
     let first = comment["start_line"].as_u64().or(last.as_u64());
-    Place::of(comment["path"].as_str().unwrap_or_default().to_owned(), first, last.as_u64())
+    CommentPlace::of(comment["path"].as_str().unwrap_or_default().to_owned(), first, last.as_u64())
 }
 
 /// Writes new comments on lines, as one review.
@@ -257,7 +257,7 @@ pub(in crate::forge) async fn newest_status(
             Some("failure") => Light::Failure,
             _ => Light::Error,
         };
-        Set { by: Some(account), status: Status { light: state, description: s.name_at("/description") } }
+        Set { by: Some(account), status: CommitStatus { light: state, description: s.name_at("/description") } }
     }))
 }
 
@@ -266,7 +266,7 @@ pub(in crate::forge) async fn set_status(
     forge: &Forge,
     id: ObjectId,
     context: &str,
-    status: &Status,
+    status: &CommitStatus,
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let state = match status.light {

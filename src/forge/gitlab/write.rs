@@ -2,9 +2,9 @@
 
 use super::{JOB_VARIABLE, is_of_job, pages, parts, path, path_of};
 use crate::diff::ObjectId;
-use crate::forge::lines::{At, Spot};
+use crate::forge::lines::{CommentSpot, NewSideLine};
 use crate::forge::post::Added;
-use crate::forge::publish::{Comment, Inline, Light, Place, Set, Status};
+use crate::forge::publish::{Comment, CommentPlace, CommitStatus, Inline, Light, Set};
 use crate::forge::{Account, Forge, PullRequest, Reads};
 use crate::git;
 use crate::http::{Cause, Failure, Limits, Method};
@@ -66,12 +66,12 @@ pub(in crate::forge) async fn comments(
 
 /// Reads the position of a note. GitLab tracks its line across pushes. Once the line is changed, the position stays in
 /// the diff of an older head. Suggestions count from the last line, so the first line is unknown.
-fn place(note: &Value, head: ObjectId) -> Place {
-    let Some(position) = note.get("position").filter(|p| p.is_object()) else { return Place::Untold };
+fn place(note: &Value, head: ObjectId) -> CommentPlace {
+    let Some(position) = note.get("position").filter(|p| p.is_object()) else { return CommentPlace::Untold };
     if !position.id_at("/head_sha").is_ok_and(|id| id == head) {
-        return Place::Gone;
+        return CommentPlace::Gone;
     }
-    Place::of(position["new_path"].as_str().unwrap_or_default().to_owned(), None, position["new_line"].as_u64())
+    CommentPlace::of(position["new_path"].as_str().unwrap_or_default().to_owned(), None, position["new_line"].as_u64())
 }
 
 /// Returns the path of the discussions, or of one of them.
@@ -126,7 +126,7 @@ fn has_no_place(failure: &Failure) -> bool {
 }
 
 /// Returns the position of a discussion in the diff: its last line, and its range if it has several lines.
-fn position(spot: &Spot, refs: &Value) -> Value {
+fn position(spot: &CommentSpot, refs: &Value) -> Value {
     let mut position = json!({
         "position_type": "text",
         "base_sha": refs["base_sha"],
@@ -149,7 +149,7 @@ fn position(spot: &Spot, refs: &Value) -> Value {
 }
 
 /// Formats a line like the page of a diff: the file's hash, and the line numbers of both sides.
-fn end(spot: &Spot, at: At, file: &str) -> Value {
+fn end(spot: &CommentSpot, at: NewSideLine, file: &str) -> Value {
     let old = match at.old {
         Some(old) => old,
         // The old line is 0 for a new file, and otherwise the following old line.
@@ -223,6 +223,14 @@ impl Home {
         }
         Ok(Self { project: current.number_at("/source_project_id")?.to_string(), pipeline: None })
     }
+
+    /// Returns false for a status of another pipeline: each pipeline has a status of its own.
+    fn may_have(&self, status: &Value) -> bool {
+        match (self.pipeline, status["pipeline_id"].as_u64()) {
+            (Some(here), Some(there)) => here == there,
+            _ => true,
+        }
+    }
 }
 
 /// Returns the newest status of the head under a name, with its author.
@@ -235,12 +243,7 @@ pub(in crate::forge) async fn newest_status(
     let place = Home::of(&current(forge, pull, limits).await?, pull.head.id)?;
     let path = path_of(&place.project, &["repository", "commits", &pull.head.id.to_string(), "statuses"]);
     let pages = pages(forge, &path, &[("name", context)], MOST, limits).await?;
-    // Each pipeline has a status of its own.
-    let is_there = |s: &Value| match (place.pipeline, s["pipeline_id"].as_u64()) {
-        (Some(here), Some(there)) => here == there,
-        _ => true,
-    };
-    let own = pages.items.iter().filter(|s| s["name"] == context && is_there(s));
+    let own = pages.items.iter().filter(|s| s["name"] == context && place.may_have(s));
     let newest = own.max_by_key(|s| s["id"].as_u64());
     Ok(newest.map(|s| {
         let description = s.name_at("/description");
@@ -249,7 +252,7 @@ pub(in crate::forge) async fn newest_status(
             Some("failed") if !description.starts_with(INCOMPLETE) => Light::Failure,
             _ => Light::Error,
         };
-        Set { by: Some(account(s, "/author")), status: Status { light, description } }
+        Set { by: Some(account(s, "/author")), status: CommitStatus { light, description } }
     }))
 }
 
@@ -258,7 +261,7 @@ pub(in crate::forge) async fn set_status(
     forge: &Forge,
     pull: &PullRequest,
     context: &str,
-    status: &Status,
+    status: &CommitStatus,
     limits: &Limits<'_>,
 ) -> Result<(), Failure> {
     let place = Home::of(&current(forge, pull, limits).await?, pull.head.id)?;
@@ -275,10 +278,11 @@ pub(in crate::forge) async fn set_status(
     let path = path_of(&place.project, &["statuses", &pull.head.id.to_string()]);
     // Setting it twice updates the same status.
     let path = parts(&path);
-    let set = || forge.client.change(Method::POST, &path, &body, limits);
-    match set().await {
+    match forge.client.change(Method::POST, &path, &body, limits).await {
         // GitLab waited for a concurrent request to set a status, and asks to retry.
-        Err(failure) if failure.status == Some(409) => set().await.map(drop),
+        Err(failure) if failure.status == Some(409) => {
+            forge.client.change(Method::POST, &path, &body, limits).await.map(drop)
+        }
         done => done.map(drop),
     }
 }
@@ -287,17 +291,17 @@ pub(in crate::forge) async fn set_status(
 mod tests {
     use super::{Home, has_no_place, position};
     use crate::diff::ObjectId;
-    use crate::forge::lines::{At, Spot};
+    use crate::forge::lines::{CommentSpot, NewSideLine};
     use crate::http::{Cause, Failure};
-    use serde_json::json;
+    use serde_json::{Value, json};
 
-    fn at(new: u32, old: Option<u32>, behind: u32) -> At {
-        At { new, old, behind }
+    fn at(new: u32, old: Option<u32>, behind: u32) -> NewSideLine {
+        NewSideLine { new, old, behind }
     }
 
-    fn spot(old_path: Option<&str>, first: At, last: At) -> Spot {
+    fn spot(old_path: Option<&str>, first: NewSideLine, last: NewSideLine) -> CommentSpot {
         let old_path = old_path.map(str::to_owned);
-        Spot { path: "a/new.rs".to_owned(), old_path, first, last, whole: true }
+        CommentSpot { path: "a/new.rs".to_owned(), old_path, first, last, whole: true }
     }
 
     /// Hash of `a/new.rs`.
@@ -306,12 +310,6 @@ mod tests {
     #[test]
     fn a_place_is_named_as_gitlab_names_it() {
         let refs = json!({ "base_sha": "b", "start_sha": "s", "head_sha": "h" });
-        let common = |old: &str, line: u32| {
-            json!({
-                "position_type": "text", "base_sha": "b", "start_sha": "s", "head_sha": "h",
-                "old_path": old, "new_path": "a/new.rs", "new_line": line,
-            })
-        };
         // An added line has no old number.
         let added = at(11, None, 11);
         assert_eq!(position(&spot(Some("old.rs"), added, added), &refs), common("old.rs", 11));
@@ -335,13 +333,21 @@ mod tests {
         assert_eq!(position(&spot(None, at(1, None, 0), at(2, None, 0)), &refs), expected);
     }
 
+    /// Returns the position of an added line.
+    fn common(old: &str, line: u32) -> Value {
+        json!({
+            "position_type": "text", "base_sha": "b", "start_sha": "s", "head_sha": "h",
+            "old_path": old, "new_path": "a/new.rs", "new_line": line,
+        })
+    }
+
     #[test]
     fn ci_07_only_what_has_no_place_goes_elsewhere() {
-        let failure = |status, said: &str| {
+        fn failure(status: u16, said: &str) -> Failure {
             let mut failure = Failure::new(Cause::Refused, format!("{status}: {said}"));
             failure.status = Some(status);
             failure
-        };
+        }
         for said in ["400 Bad request - Note {:line_code=>[\"can't be blank\"]}", "position[new_line] is invalid"] {
             assert!(has_no_place(&failure(400, said)), "{said}");
         }
@@ -353,15 +359,13 @@ mod tests {
     #[test]
     fn a_status_belongs_to_the_pipeline_of_the_head_or_to_the_source() {
         let head = ObjectId::from_hex(&"1".repeat(40)).unwrap();
-        let place = |pipeline| {
-            let place = Home::of(&json!({ "source_project_id": 5, "head_pipeline": pipeline }), head).unwrap();
-            (place.project, place.pipeline)
-        };
-        assert_eq!(place(json!(null)), ("5".to_owned(), None));
         let own = json!({ "id": 9, "project_id": 4, "sha": "1".repeat(40) });
-        assert_eq!(place(own), ("4".to_owned(), Some(9)));
         // The pipeline of a merge result is about another commit.
-        assert_eq!(place(json!({ "id": 9, "project_id": 4, "sha": "2".repeat(40) })), ("5".to_owned(), None));
+        let other = json!({ "id": 9, "project_id": 4, "sha": "2".repeat(40) });
+        for (pipeline, project, id) in [(json!(null), "5", None), (own, "4", Some(9)), (other, "5", None)] {
+            let place = Home::of(&json!({ "source_project_id": 5, "head_pipeline": pipeline }), head).unwrap();
+            assert_eq!((place.project, place.pipeline), (project.to_owned(), id));
+        }
         assert!(Home::of(&json!({ "source_project_id": null }), head).is_err());
     }
 }

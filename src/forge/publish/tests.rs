@@ -1,9 +1,9 @@
 //! Tests of plans, with generated reviews and comments.
 
-use super::{Account, Comment, MOST_INLINE, Parts, Place, Plan, Selection, Situation, plan};
+use super::{Account, Comment, CommentPlace, MOST_INLINE, Parts, PublishPlan, Selection, Situation, plan};
 use crate::finding::{Category, Decision, Disposition, Finding, Severity, Waiver};
-use crate::forge::lines::Lines;
-use crate::forge::mark::{About, By, Form, Mark};
+use crate::forge::lines::ShownLines;
+use crate::forge::mark::{By, CommentMark, MarkForm, MarkSubject};
 use crate::report::sample;
 use crate::review::{Record, Review};
 use crate::verdict::Outcome;
@@ -21,12 +21,12 @@ fn review(findings: Vec<Finding>) -> Review {
 }
 
 /// Returns the lines of a new file.
-fn lines() -> Lines {
+fn lines() -> ShownLines {
     let mut text = format!(
         "diff --git a/new.rs b/new.rs\nnew file mode 100644\n--- /dev/null\n+++ b/new.rs\n@@ -0,0 +1,{MANY} @@\n"
     );
     (1..=MANY).for_each(|n| text.push_str(&format!("+call({n})\n")));
-    Lines::of(&Record { text: text.into_bytes(), left_out: Vec::new() })
+    ShownLines::of(&Record { text: text.into_bytes(), left_out: Vec::new() })
 }
 
 fn me() -> Account {
@@ -34,7 +34,7 @@ fn me() -> Account {
 }
 
 /// Plans comments on lines.
-fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situation<'_>)) -> Plan {
+fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situation<'_>)) -> PublishPlan {
     let (lines, me, selection) = (lines(), me(), Selection::default());
     let mut now = Situation {
         review,
@@ -44,7 +44,7 @@ fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situatio
         me: &me,
         there,
         all_there: true,
-        form: Form::Html,
+        form: MarkForm::Html,
         flavor: super::Flavor::Github,
         selection: &selection,
     };
@@ -54,27 +54,27 @@ fn planned(review: &Review, there: &[Comment], change: impl FnOnce(&mut Situatio
 
 /// Returns an own comment about a finding that is not in the review.
 fn old(by: By) -> Comment {
-    let about = About::Finding { fingerprint: "ab".repeat(16), by, ended: false };
-    let body = Mark::of(about, "old").sign("old", Form::Html);
+    let about = MarkSubject::Finding { fingerprint: "ab".repeat(16), by, ended: false };
+    let body = CommentMark::of(about, "old").sign("old", MarkForm::Html);
     Comment { id: "1".to_owned(), author: me(), body, is_inline: true, ..Comment::default() }
 }
 
 /// Returns the position of a comment that was written on a spot.
-fn stands(spot: &super::Spot) -> Place {
-    Place::Lines { path: spot.path.clone(), first: Some(spot.first.new), last: spot.last.new }
+fn stands(spot: &super::CommentSpot) -> CommentPlace {
+    CommentPlace::Lines { path: spot.path.clone(), first: Some(spot.first.new), last: spot.last.new }
 }
 
 /// Returns the comments that exist after a plan was carried out.
-fn done(plan: &Plan) -> Vec<Comment> {
-    let comment = |(i, inline): (usize, &super::Inline)| Comment {
+fn done(plan: &PublishPlan) -> Vec<Comment> {
+    let comments = plan.inline.iter().enumerate().map(|(i, inline)| Comment {
         id: i.to_string(),
         author: me(),
         body: inline.body.clone(),
         is_inline: true,
         place: stands(&inline.spot),
         ..Comment::default()
-    };
-    plan.inline.iter().enumerate().map(comment).collect()
+    });
+    comments.collect()
 }
 
 #[test]
@@ -93,7 +93,9 @@ fn the_worst_findings_get_the_comments() {
 #[test]
 fn only_who_looked_can_say_that_a_finding_is_gone() {
     let nothing = review(Vec::new());
-    let ends = |review: &Review, by, whole| planned(review, &[old(by)], |now| now.whole = whole).edits.len();
+    fn ends(review: &Review, by: By, whole: bool) -> usize {
+        planned(review, &[old(by)], |now| now.whole = whole).edits.len()
+    }
     assert_eq!(ends(&nothing, By::Rules, true), 1);
     assert_eq!(ends(&nothing, By::Rules, false), 0);
     assert_eq!(ends(&nothing, By::Model, true), 0);
@@ -123,11 +125,11 @@ fn ci_08_a_mark_in_the_comment_of_another_account_is_no_mark() {
 fn a_person_who_closed_a_conversation_has_the_last_word() {
     let review = review(vec![finding(3, Severity::Major)]);
     let mut there = done(&planned(&review, &[], |_| {}));
-    let other = Mark::of(Mark::read(&there[0].body).unwrap().about, "other words");
-    there[0].body = other.sign("other words", Form::Html);
+    let other = CommentMark::of(CommentMark::read(&there[0].body).unwrap().about, "other words");
+    there[0].body = other.sign("other words", MarkForm::Html);
     assert_eq!(planned(&review, &there, |_| {}).edits.len(), 1);
     there[0].resolved = true;
-    assert_eq!(planned(&review, &there, |_| {}), Plan::default());
+    assert_eq!(planned(&review, &there, |_| {}), PublishPlan::default());
 }
 
 #[test]
@@ -147,7 +149,7 @@ fn nothing_new_is_written_where_not_all_comments_were_read() {
         now.all_there = false;
         now.parts.summary = true;
     });
-    assert_eq!(plan, Plan::default());
+    assert_eq!(plan, PublishPlan::default());
 }
 
 #[test]
@@ -163,9 +165,9 @@ fn every_base_has_a_status_of_its_own() {
 fn a_review_of_a_part_moves_no_comment_on_lines_that_it_does_not_know() {
     let review = review(vec![finding(3, Severity::Major)]);
     let there = done(&planned(&review, &[], |_| {}));
-    let none: &'static Lines = Box::leak(Box::default());
+    let none: &'static ShownLines = Box::leak(Box::default());
     let of_a_part = planned(&review, &there, |now| (now.whole, now.lines) = (false, none));
-    assert_eq!(of_a_part, Plan::default());
+    assert_eq!(of_a_part, PublishPlan::default());
     // The page of the whole change does not show them any longer.
     let plan = planned(&review, &there, |now| now.lines = none);
     assert_eq!((plan.inline.len(), plan.edits.len(), plan.beyond), (0, 1, 1));
@@ -179,7 +181,7 @@ fn decided(finding: &Finding, decision: Decision, reason: &str) -> (String, Disp
 }
 
 /// Plans comments and summary under decisions.
-fn selected(review: &Review, there: &[Comment], selection: &Selection) -> Plan {
+fn selected(review: &Review, there: &[Comment], selection: &Selection) -> PublishPlan {
     let (lines, me) = (lines(), me());
     plan(&Situation {
         review,
@@ -189,7 +191,7 @@ fn selected(review: &Review, there: &[Comment], selection: &Selection) -> Plan {
         me: &me,
         there,
         all_there: true,
-        form: Form::Html,
+        form: MarkForm::Html,
         flavor: super::Flavor::Github,
         selection,
     })
@@ -220,15 +222,18 @@ fn only_accepted_findings_are_published_once_some_were_decided() {
 fn why_a_finding_was_set_aside_is_short_and_inert() {
     let review = review(vec![finding(1, Severity::Major)]);
     let there = done(&planned(&review, &[], |_| {}));
-    let body = |decision, reason: &str| {
-        let decided = [decided(&review.findings[0], decision, reason)].into_iter().collect();
-        let edits = selected(&review, &there, &Selection { decided, ..Selection::default() }).edits;
-        edits.into_iter().find(|e| e.comment.is_inline).unwrap().body
-    };
-    let text = body(Decision::Deferred, &format!("later\n<b>@ada</b> {}", "x".repeat(1000)));
+    let reason = format!("later\n<b>@ada</b> {}", "x".repeat(1000));
+    let text = body_after(&review, &there, Decision::Deferred, &reason);
     assert!(text.starts_with("**Deferred until 2027-01-31:** still found at "), "{text}");
     assert!(!text.contains("<b>") && !text.contains("Ada") && text.len() < 600, "{text}");
-    assert!(body(Decision::Rejected, " ").contains("no reason was given"));
+    assert!(body_after(&review, &there, Decision::Rejected, " ").contains("no reason was given"));
+}
+
+/// Returns the new text of the first finding's comment after a decision.
+fn body_after(review: &Review, there: &[Comment], decision: Decision, reason: &str) -> String {
+    let decided = [decided(&review.findings[0], decision, reason)].into_iter().collect();
+    let edits = selected(review, there, &Selection { decided, ..Selection::default() }).edits;
+    edits.into_iter().find(|e| e.comment.is_inline).unwrap().body
 }
 
 #[test]

@@ -10,7 +10,7 @@ const MAX_ADDRESS: usize = 4096;
 
 /// An address that may be fetched from.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Address {
+pub(super) struct FetchAddress {
     pub(super) scheme: Scheme,
     /// The address for git, without a password.
     pub(super) url: String,
@@ -39,42 +39,36 @@ impl Scheme {
     }
 }
 
-impl std::fmt::Debug for Address {
+impl std::fmt::Debug for FetchAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Address").field("scheme", &self.scheme).field("url", &self.url).finish_non_exhaustive()
     }
 }
 
-impl Address {
+impl FetchAddress {
     /// Parses an address; a relative path starts at `top`.
     ///
     /// # Errors
     /// Usage: the protocol could run a program that the address names, or does not authenticate the server.
     pub(super) fn parse(text: &str, top: &Path) -> Result<Self> {
-        let refuse = |why: &str| {
-            let shown: String = without_password(text).chars().take(200).collect();
-            Err(Error::usage(format!("cannot fetch from {shown}: {why}"))
-                .hint("use https://…, ssh://…, file://…, HOST:PATH or a path"))
-        };
         if text.is_empty() || text.len() > MAX_ADDRESS || text.starts_with('-') || text.chars().any(char::is_control) {
-            return refuse("not an address");
+            return Err(unsupported(text, "not an address"));
         }
-        let word = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-_".contains(&b));
         if let Some((helper, _)) = text.split_once("::")
-            && word(helper)
+            && is_scheme(helper)
         {
-            return refuse("the address names a program to run");
+            return Err(unsupported(text, "the address names a program to run"));
         }
         if let Some((scheme, rest)) = text.split_once("://")
-            && word(scheme)
+            && is_scheme(scheme)
         {
             let scheme = match scheme.to_ascii_lowercase().as_str() {
                 "https" => Scheme::Https,
                 "http" => Scheme::Http,
                 "ssh" | "git+ssh" | "ssh+git" => Scheme::Ssh,
                 "file" => Scheme::File,
-                "git" => return refuse("git:// does not authenticate the server"),
-                _ => return refuse("unsupported protocol; supported are https, ssh and file"),
+                "git" => return Err(unsupported(text, "git:// does not authenticate the server")),
+                _ => return Err(unsupported(text, "unsupported protocol; supported are https, ssh and file")),
             };
             let (url, basic) = match scheme {
                 Scheme::Https | Scheme::Http => split_password(text, rest),
@@ -85,20 +79,32 @@ impl Address {
         let host = text.split_once(':').map(|(host, _)| host).filter(|h| !h.contains('/'));
         if let Some(host) = host.or_else(|| text.starts_with('[').then_some("[")) {
             return match host.rsplit('@').next().unwrap_or(host) {
-                "" => refuse("not an address"),
-                h if h.starts_with('-') => refuse("not an address"),
+                "" => Err(unsupported(text, "not an address")),
+                h if h.starts_with('-') => Err(unsupported(text, "not an address")),
                 _ => Ok(Self { scheme: Scheme::Ssh, url: text.to_owned(), basic: None }),
             };
         }
         let path = top.join(text);
         match path.to_str() {
             Some(path) => Ok(Self { scheme: Scheme::File, url: path.to_owned(), basic: None }),
-            None => refuse("the path of the repository is not UTF-8"),
+            None => Err(unsupported(text, "the path of the repository is not UTF-8")),
         }
     }
 }
 
-impl Address {
+/// Returns the error for an address from which this program does not fetch.
+fn unsupported(address: &str, why: &str) -> Error {
+    let shown: String = without_password(address).chars().take(200).collect();
+    Error::usage(format!("cannot fetch from {shown}: {why}"))
+        .hint("use https://…, ssh://…, file://…, HOST:PATH or a path")
+}
+
+/// Returns true if a text can be the scheme of a URL, or the name of a remote helper.
+fn is_scheme(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"+.-_".contains(&b))
+}
+
+impl FetchAddress {
     /// Returns true if a setting for `url` applies to this address, as git matches `http.<address>.…`: same scheme,
     /// host and port, and a path that begins with the same components. For ssh, the operator's `url.….insteadOf` may
     /// rewrite the address, so git has to match.
@@ -212,8 +218,8 @@ pub(super) fn clean_path(path: &[std::path::PathBuf], inside: &[std::path::PathB
 mod tests {
     use super::*;
 
-    fn parse(text: &str) -> Result<Address> {
-        Address::parse(text, Path::new("/top"))
+    fn parse(text: &str) -> Result<FetchAddress> {
+        FetchAddress::parse(text, Path::new("/top"))
     }
 
     #[test]
@@ -252,7 +258,9 @@ mod tests {
 
     #[test]
     fn a_credential_counts_below_its_own_address_alone() {
-        let is_below = |text: &str, url: &str| parse(text).unwrap().is_below(url);
+        fn is_below(text: &str, url: &str) -> bool {
+            parse(text).unwrap().is_below(url)
+        }
         for (text, url) in [
             ("https://h.example/a/b.git", "https://h.example/"),
             ("https://h.example/a/b.git", "https://H.example:443"),

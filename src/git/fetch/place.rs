@@ -13,7 +13,7 @@ const TRIES: usize = 16;
 
 /// A private folder. Removed on drop; if the process dies before, by the next fetch.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct FetchFolder {
     root: PathBuf,
     dir: PathBuf,
     /// Path of a file that is locked while the process lives, however it ends.
@@ -21,22 +21,19 @@ pub(super) struct Place {
     _held: File,
 }
 
-impl Place {
+impl FetchFolder {
     /// Creates a folder, and removes folders of processes that have ended.
     ///
     /// # Errors
     /// Incomplete: the folder cannot be written. Usage: another file has its path.
     pub(super) fn make(common_dir: &Path) -> Result<Self> {
         let root = common_dir.join(ROOT);
-        let failed = |e: &std::io::Error| {
-            Error::incomplete(format!("cannot fetch: cannot write {}", root.display())).caused_by(e)
-        };
         match make_dir(&root) {
-            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(failed(&e)),
+            Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => return Err(not_writable(&root, &e)),
             _ => {}
         }
         // A link would let the repository choose where this program writes and removes files.
-        if !fs::symlink_metadata(&root).map_err(|e| failed(&e))?.is_dir() {
+        if !fs::symlink_metadata(&root).map_err(|e| not_writable(&root, &e))?.is_dir() {
             return Err(Error::usage(format!("cannot fetch: {} is not a directory", root.display()))
                 .hint(format!("remove it: rm {}", shell::quoted(&root.to_string_lossy()))));
         }
@@ -48,13 +45,13 @@ impl Place {
                 Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => continue,
                 // Another process removed the empty folder in between.
                 Err(e) if e.kind() == std::io::ErrorKind::NotFound && make_dir(&root).is_ok() => continue,
-                held => held.map_err(|e| failed(&e))?,
+                held => held.map_err(|e| not_writable(&root, &e))?,
             };
             // Another process may have swept between the two calls and removed the file as stale.
             if held.try_lock().is_err() || !is_at(&held, &lock) {
                 continue;
             }
-            make_dir(&dir).map_err(|e| failed(&e))?;
+            make_dir(&dir).map_err(|e| not_writable(&root, &e))?;
             return Ok(Self { root, dir, lock, _held: held });
         }
         Err(Error::incomplete(format!("cannot create a folder in {}", root.display())))
@@ -67,17 +64,25 @@ impl Place {
     /// Writes a file.
     pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<()> {
         let path = self.dir.join(name);
-        let write = || -> std::io::Result<()> {
-            if let Some(parent) = path.parent() {
-                fs::create_dir_all(parent)?;
-            }
-            File::create(&path)?.write_all(content)
-        };
-        write().map_err(|e| Error::incomplete(format!("cannot write {}", path.display())).caused_by(&e))
+        write_with_folders(&path, content)
+            .map_err(|e| Error::incomplete(format!("cannot write {}", path.display())).caused_by(&e))
     }
 }
 
-impl Drop for Place {
+/// Returns the error for a folder in which nothing can be written.
+fn not_writable(root: &Path, e: &std::io::Error) -> Error {
+    Error::incomplete(format!("cannot fetch: cannot write {}", root.display())).caused_by(e)
+}
+
+/// Writes a file, and creates the folders above it.
+fn write_with_folders(path: &Path, content: &[u8]) -> std::io::Result<()> {
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    File::create(path)?.write_all(content)
+}
+
+impl Drop for FetchFolder {
     fn drop(&mut self) {
         remove(&self.dir, &self.lock);
         // Fails if folders of other processes are in it.
@@ -121,8 +126,10 @@ fn make_dir(path: &Path) -> std::io::Result<()> {
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
-    let same = |a: &fs::Metadata, b: &fs::Metadata| (a.dev(), a.ino()) == (b.dev(), b.ino());
-    matches!((file.metadata(), fs::symlink_metadata(path)), (Ok(a), Ok(b)) if same(&a, &b))
+    matches!(
+        (file.metadata(), fs::symlink_metadata(path)),
+        (Ok(a), Ok(b)) if (a.dev(), a.ino()) == (b.dev(), b.ino())
+    )
 }
 
 #[cfg(not(unix))]
@@ -141,7 +148,7 @@ mod tests {
     #[test]
     fn a_place_is_gone_when_it_is_dropped() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place::make(dir.path()).unwrap();
+        let place = FetchFolder::make(dir.path()).unwrap();
         place.write("refs/a/b", b"x").unwrap();
         assert_eq!(names(&dir.path().join(ROOT)), 2);
         drop(place);
@@ -151,11 +158,11 @@ mod tests {
     #[test]
     fn what_a_dead_process_left_is_removed_and_what_a_living_one_has_is_not() {
         let dir = tempfile::tempdir().unwrap();
-        let living = Place::make(dir.path()).unwrap();
+        let living = FetchFolder::make(dir.path()).unwrap();
         let root = dir.path().join(ROOT);
         fs::create_dir_all(root.join("dead/refs")).unwrap();
         fs::write(root.join("dead.lock"), "").unwrap();
-        let second = Place::make(dir.path()).unwrap();
+        let second = FetchFolder::make(dir.path()).unwrap();
         assert!(!root.join("dead").exists() && !root.join("dead.lock").exists());
         assert!(living.dir().exists() && second.dir().exists());
     }
@@ -166,7 +173,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let other = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink(other.path(), dir.path().join(ROOT)).unwrap();
-        assert!(Place::make(dir.path()).is_err());
+        assert!(FetchFolder::make(dir.path()).is_err());
         assert_eq!(names(other.path()), 0);
     }
 }

@@ -1,6 +1,6 @@
 //! Messages of git about a failed fetch: a few lines without passwords, and hints.
 
-use super::Named;
+use super::NamedRemote;
 use super::address::{Scheme, without_password};
 
 /// The most lines that are kept, from the end.
@@ -31,7 +31,7 @@ pub(super) fn not_there(said: &[String]) -> bool {
 }
 
 /// Returns hints for the messages.
-pub(super) fn hints(said: &[String], remote: &Named) -> Vec<String> {
+pub(super) fn hints(said: &[String], remote: &NamedRemote) -> Vec<String> {
     let mut hints = Vec::new();
     let refused = [
         "Authentication failed",

@@ -21,37 +21,56 @@ fn finding(rule: &str, blocking: bool) -> Finding {
 fn round(number: u32, policy: &str, findings: Vec<Finding>, states: &[(State, &str)]) -> (Report, Since) {
     let mut report = json::report(&sample::clean());
     (report.round, report.policy.hash, report.findings) = (number, policy.to_owned(), findings);
-    let entry = |(state, rule): &(State, &str)| Entry {
-        state: *state,
-        fingerprint: (*rule).to_owned(),
+    let entries = states.iter().map(|(state, rule)| entry(*state, rule)).collect();
+    (report, Since { entries, ..Since::default() })
+}
+
+fn entry(state: State, rule: &str) -> ComparedFinding {
+    ComparedFinding {
+        state,
+        fingerprint: rule.to_owned(),
         id: (!matches!(state, State::Fixed | State::Unchecked)).then(|| "F1".to_owned()),
         previous_id: Some("F1".to_owned()),
-        rule_id: (*rule).to_owned(),
+        rule_id: rule.to_owned(),
         severity: Severity::Major,
-        title: (*rule).to_owned(),
+        title: rule.to_owned(),
         file: Some("a.py".to_owned()),
         line: Some(3),
         previous_line: Some(3),
-    };
-    (report, Since { entries: states.iter().map(entry).collect(), ..Since::default() })
+    }
 }
 
 /// Returns the names of unresolved findings, with their state.
 fn left(rounds: &[(Report, Since)]) -> Vec<String> {
     let told: Vec<_> = rounds.iter().map(|(report, since)| Told { report, since: Some(since) }).collect();
-    let place = |o: &Owed<'_>| match o.now {
+    owed(&told).iter().map(|o| format!("{}: {}", o.name(), state_of(o))).collect()
+}
+
+fn state_of(owed: &Owed<'_>) -> &'static str {
+    match owed.now {
         Some(_) => "let through",
-        None if o.other_policy => "not looked for under another policy",
+        None if owed.other_policy => "not looked for under another policy",
         None => "not looked for",
-    };
-    owed(&told).iter().map(|o| format!("{}: {}", o.name(), place(o))).collect()
+    }
+}
+
+/// Returns a round in which a rule blocks, and one in which its changed finding has a state.
+fn second(rule: &str, policy: &str, state: State, change: &dyn Fn(&mut Finding)) -> [(Report, Since); 2] {
+    let mut f = finding(rule, false);
+    change(&mut f);
+    [round(1, "p", vec![finding(rule, true)], &[]), round(2, policy, vec![f], &[(state, rule)])]
+}
+
+/// Returns what is left of a rule's finding that is not in the second round.
+fn left_of_gone(rule: &str, policy: &str, state: State) -> Vec<String> {
+    left(&[round(1, "p", vec![finding(rule, true)], &[]), round(2, policy, vec![], &[(state, rule)])])
 }
 
 #[test]
 fn what_another_policy_lets_through_is_owed_and_what_was_answered_is_not() {
     use State::{Fixed, Moved, StillThere, Unchecked};
-    type Answer = fn(&mut Finding);
-    let answers: [(&str, Answer); 3] = [
+    type FindingChange = fn(&mut Finding);
+    let answers: [(&str, FindingChange); 3] = [
         ("waived", |f| f.waived = serde_json::from_value(json!({"reason": "r", "actor": "a"})).unwrap()),
         ("suppressed", |f| f.suppressed = serde_json::from_value(json!({"by": "inline", "reason": "r"})).unwrap()),
         ("disputed", |f| f.disputed = Some("it is none".to_owned())),
@@ -59,38 +78,43 @@ fn what_another_policy_lets_through_is_owed_and_what_was_answered_is_not() {
     for (rule, through) in
         [("eval-call", "F1 of round 1 (eval-call at a.py:3)"), ("ai-bug", "F1 of round 1 (ai-bug at a.py:3)")]
     {
-        let second = |policy: &str, state, change: &dyn Fn(&mut Finding)| {
-            let mut f = finding(rule, false);
-            change(&mut f);
-            [round(1, "p", vec![finding(rule, true)], &[]), round(2, policy, vec![f], &[(state, rule)])]
-        };
         for state in [StillThere, Moved] {
-            assert_eq!(left(&second("q", state, &|_| ())), [format!("{through}: let through")]);
+            assert_eq!(left(&second(rule, "q", state, &|_| ())), [format!("{through}: let through")]);
             // Under the policy under which it blocked, the code or the severity changed.
-            assert_eq!(left(&second("p", state, &|_| ())), [""; 0]);
-            assert_eq!(left(&second("q", state, &|f| f.blocking = true)), [""; 0], "it blocks");
+            assert_eq!(left(&second(rule, "p", state, &|_| ())), [""; 0]);
+            assert_eq!(left(&second(rule, "q", state, &|f| f.blocking = true)), [""; 0], "it blocks");
             for (how, answer) in answers {
                 // A model's dispute does not affect a rule's finding.
                 let stands = rule == "eval-call" && how == "disputed";
-                let left = left(&second("q", state, &answer));
+                let left = left(&second(rule, "q", state, &answer));
                 assert_eq!(left.len(), usize::from(stands), "{rule} {how}: {left:?}");
             }
         }
-        let gone = |policy: &str, state| {
-            left(&[round(1, "p", vec![finding(rule, true)], &[]), round(2, policy, vec![], &[(state, rule)])])
-        };
-        assert_eq!(gone("q", Fixed), [""; 0]);
-        assert_eq!(gone("p", Unchecked), [format!("{through}: not looked for")]);
-        assert_eq!(gone("q", Unchecked), [format!("{through}: not looked for under another policy")]);
+        assert_eq!(left_of_gone(rule, "q", Fixed), [""; 0]);
+        assert_eq!(left_of_gone(rule, "p", Unchecked), [format!("{through}: not looked for")]);
+        let expected = format!("{through}: not looked for under another policy");
+        assert_eq!(left_of_gone(rule, "q", Unchecked), [expected]);
     }
+}
+
+/// Returns a round under the policy `p` in which a finding blocks.
+fn first() -> (Report, Since) {
+    round(1, "p", vec![finding("eval-call", true)], &[])
+}
+
+/// Returns a round under the policy `q` in which the finding does not block.
+fn lenient(n: u32, state: State) -> (Report, Since) {
+    round(n, "q", vec![finding("eval-call", false)], &[(state, "eval-call")])
+}
+
+/// Returns a round under the policy `q` without the finding.
+fn silent(n: u32, state: State) -> (Report, Since) {
+    round(n, "q", vec![], &[(state, "eval-call")])
 }
 
 #[test]
 fn a_further_round_under_the_same_lenient_policy_answers_nothing() {
     use State::{Fixed, StillThere, Unchecked};
-    let lenient = |n, state| round(n, "q", vec![finding("eval-call", false)], &[(state, "eval-call")]);
-    let silent = |n, state| round(n, "q", vec![], &[(state, "eval-call")]);
-    let first = || round(1, "p", vec![finding("eval-call", true)], &[]);
     for (rounds, owed) in [
         (vec![first(), lenient(2, StillThere), lenient(3, StillThere)], 1),
         (vec![first(), lenient(2, StillThere), silent(3, Unchecked)], 1),
@@ -107,19 +131,21 @@ fn a_further_round_under_the_same_lenient_policy_answers_nothing() {
     }
 }
 
+/// Returns true if a second round that reviewed some of its files is blind.
+fn is_second_blind(blocking: bool, reviewed: usize, total: usize) -> bool {
+    let mut all = [
+        round(1, "p", vec![finding("eval-call", blocking)], &[]),
+        round(2, "p", vec![], &[(State::Fixed, "eval-call")]),
+    ];
+    (all[1].0.coverage.files_reviewed, all[1].0.coverage.files_total) = (reviewed, total);
+    let told: Vec<_> = all.iter().map(|(report, since)| Told { report, since: Some(since) }).collect();
+    is_blind(&told)
+}
+
 #[test]
 fn a_round_that_looked_at_no_file_is_blind_where_an_earlier_one_blocked() {
-    let with = |blocking, reviewed, total| {
-        let mut all = [
-            round(1, "p", vec![finding("eval-call", blocking)], &[]),
-            round(2, "p", vec![], &[(State::Fixed, "eval-call")]),
-        ];
-        (all[1].0.coverage.files_reviewed, all[1].0.coverage.files_total) = (reviewed, total);
-        let told: Vec<_> = all.iter().map(|(report, since)| Told { report, since: Some(since) }).collect();
-        is_blind(&told)
-    };
-    assert!(with(true, 0, 2));
-    assert!(!with(true, 1, 2) && !with(true, 0, 0) && !with(false, 0, 2));
+    assert!(is_second_blind(true, 0, 2));
+    assert!(!is_second_blind(true, 1, 2) && !is_second_blind(true, 0, 0) && !is_second_blind(false, 0, 2));
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! JSON schemas of the answers, generated from the wire types in a form that all clients can read: draft 2020-12
 //! without `$schema`, which the protocol assumes, and without `format`, because validators reject unknown formats.
 
-use crate::wire::answer::Failure;
+use crate::wire::answer::CallFailure;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 /// Generates the schema of one type of answer.
-pub(super) type Kind = fn(&mut SchemaGenerator) -> Value;
+pub(super) type AnswerSchema = fn(&mut SchemaGenerator) -> Value;
 
 /// Returns the schema of an answer type.
 pub(super) fn kind<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
@@ -17,10 +17,10 @@ pub(super) fn kind<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 /// Returns the schema of a tool that answers with one of these types, or with an error.
 ///
 /// All members are at the top level, for clients that read only that. `anyOf` states which of them belong together.
-pub(super) fn schema(kinds: &[Kind]) -> Value {
+pub(super) fn schema(kinds: &[AnswerSchema]) -> Value {
     let mut generator = SchemaSettings::draft2020_12().with(|s| s.meta_schema = None).into_generator();
     let (mut properties, mut ways) = (Map::new(), Vec::new());
-    for one in kinds.iter().copied().chain([kind::<Failure> as Kind]) {
+    for one in kinds.iter().copied().chain([kind::<CallFailure> as AnswerSchema]) {
         let described = one(&mut generator);
         for (name, property) in described["properties"].as_object().into_iter().flatten() {
             let both = match properties.get(name) {
@@ -41,13 +41,12 @@ pub(super) fn schema(kinds: &[Kind]) -> Value {
 
 /// Returns a schema that accepts both; it has the description of the first.
 fn either(one: &Value, other: &Value) -> Value {
-    let bare = |v: &Value| {
-        let mut v = v.clone();
-        plain(&mut v);
-        v.as_object_mut().map(|o| o.remove("description"));
-        v
-    };
-    let (first, second) = (bare(one), bare(other));
+    let [first, second] = [one, other].map(|schema| {
+        let mut bare = schema.clone();
+        plain(&mut bare);
+        bare.as_object_mut().map(|o| o.remove("description"));
+        bare
+    });
     match first == second {
         true => one.clone(),
         false => {
@@ -80,11 +79,6 @@ mod tests {
 
     /// Collects the members of objects that have no description.
     fn unexplained(at: &str, schema: &Value, definitions: &Map<String, Value>, out: &mut Vec<String>) {
-        let is_explained = |v: &Value| {
-            let says = |v: &Value| v["description"].as_str().is_some_and(|d| !d.is_empty());
-            let name = v["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/"));
-            says(v) || name.is_some_and(|n| says(&definitions[n]))
-        };
         match schema {
             Value::Array(all) => all.iter().for_each(|s| unexplained(at, s, definitions, out)),
             Value::Object(members) => {
@@ -92,13 +86,24 @@ mod tests {
                     let at = format!("{at}.{name}");
                     if name == "properties" {
                         let all = member.as_object().into_iter().flatten();
-                        out.extend(all.filter(|(_, v)| !is_explained(v)).map(|(n, _)| format!("{at}.{n}")));
+                        let unexplained = all.filter(|(_, v)| !is_explained(v, definitions));
+                        out.extend(unexplained.map(|(n, _)| format!("{at}.{n}")));
                     }
                     unexplained(&at, member, definitions, out);
                 }
             }
             _ => {}
         }
+    }
+
+    /// Returns true if a member or its definition has a description.
+    fn is_explained(member: &Value, definitions: &Map<String, Value>) -> bool {
+        let name = member["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/"));
+        has_description(member) || name.is_some_and(|n| has_description(&definitions[n]))
+    }
+
+    fn has_description(schema: &Value) -> bool {
+        schema["description"].as_str().is_some_and(|d| !d.is_empty())
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) fn brief(full: &Value) -> Value {
 
 /// The values that a schema allows, with references resolved.
 #[derive(Debug, Default)]
-struct Shape<'a> {
+struct SchemaShape<'a> {
     types: BTreeSet<&'a str>,
     /// Allowed strings; empty if all are allowed.
     choices: BTreeSet<&'a str>,
@@ -58,13 +58,13 @@ impl<'a> Full<'a> {
         out
     }
 
-    fn shape(&self, schema: &'a Value) -> Shape<'a> {
-        let mut shape = Shape::default();
+    fn shape(&self, schema: &'a Value) -> SchemaShape<'a> {
+        let mut shape = SchemaShape::default();
         self.add(schema, &mut shape);
         shape
     }
 
-    fn add(&self, schema: &'a Value, shape: &mut Shape<'a>) {
+    fn add(&self, schema: &'a Value, shape: &mut SchemaShape<'a>) {
         if let Some(name) = schema["$ref"].as_str().and_then(|r| r.strip_prefix("#/$defs/")) {
             if let Some(definition) = self.definitions.and_then(|d| d.get(name)) {
                 self.add(definition, shape);
@@ -95,7 +95,7 @@ impl<'a> Full<'a> {
 }
 
 /// Returns the schema that allows the types of a shape.
-fn typed(shape: &Shape<'_>) -> Value {
+fn typed(shape: &SchemaShape<'_>) -> Value {
     let types: Vec<&str> = shape.types.iter().copied().collect();
     match types.as_slice() {
         [] => json!({}),
@@ -150,8 +150,8 @@ mod tests {
         for tool in ALL.iter().copied().flatten() {
             let full = (tool.answers)();
             let brief = brief(&full);
-            let names = |v: &Value| v["properties"].as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-            assert_eq!(names(&brief), names(&full), "{}", tool.name);
+            let [of_brief, of_full] = [&brief, &full].map(|schema| schema["properties"].as_object().unwrap().keys());
+            assert_eq!(of_brief.collect::<Vec<_>>(), of_full.collect::<Vec<_>>(), "{}", tool.name);
             for (name, member) in brief["properties"].as_object().unwrap() {
                 assert!(member.get("type").is_some(), "{}: {name}", tool.name);
             }

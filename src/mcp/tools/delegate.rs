@@ -6,18 +6,18 @@
 use super::answers::{kind, schema};
 use super::session::source;
 use super::stateless::told;
-use super::{Call, Effect, Tool};
-use crate::ai::agent::{Agent, Question};
+use super::{McpTool, ToolCall, ToolEffect};
+use crate::ai::agent::{Agent, AgentQuestion};
 use crate::ai::ask::Nonce;
 use crate::error::{Error, Result};
-use crate::mcp::answer::{Answer, object};
-use crate::mcp::args::{Arg, Kind, TEXT};
+use crate::mcp::answer::{ToolAnswer, object};
+use crate::mcp::args::{Arg, ArgType, TEXT};
 use crate::report;
-use crate::report::names::Names;
+use crate::report::names::SecretNames;
 use crate::request::{CacheUse, Depth, Source};
 use crate::review::{self, Review};
 use crate::wire;
-use crate::wire::answer::{Plan, PlannedQuestion, Submitted};
+use crate::wire::answer::{PlannedQuestion, QuestionPlan, Submitted};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -29,18 +29,18 @@ const MAX_ANSWER: usize = 1 << 20;
 const SOURCE: Arg = Arg {
     name: "source",
     about: "The change to review, as in request_review: changes (the default), staged, unstaged, or an object.",
-    kind: Kind::TextOrObject(|| json!({"type": ["string", "object"]})),
+    kind: ArgType::TextOrObject(|| json!({"type": ["string", "object"]})),
     required: false,
 };
 const SUMMARY: Arg = Arg {
     name: "summary",
     about: "The task, the work done, and the decisions made. The same in both calls.",
-    kind: Kind::Text(TEXT),
+    kind: ArgType::Text(TEXT),
     required: false,
 };
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool {
+pub(super) const TOOLS: &[McpTool] = &[
+    McpTool {
         name: "review_plan",
         title: "Plan a review by yourself",
         about: "Returns the questions that a reviewer would get about your changes, for you to answer: each by its \
@@ -51,23 +51,23 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg {
                 name: "question",
                 about: "Show only this question: an ID of a plan. Default: all that fit.",
-                kind: Kind::Text(64),
+                kind: ArgType::Text(64),
                 required: false,
             },
             Arg {
                 name: "plan_id",
                 about: "The plan of question. Default: a new plan.",
-                kind: Kind::Text(64),
+                kind: ArgType::Text(64),
                 required: false,
             },
         ],
-        answers: || schema(&[kind::<Plan>]),
-        effect: Effect::Reads,
+        answers: || schema(&[kind::<QuestionPlan>]),
+        effect: ToolEffect::Reads,
         asks: false,
         run: plan,
         refused: None,
     },
-    Tool {
+    McpTool {
         name: "submit_findings",
         title: "Submit your findings",
         about: "Checks your answers to review_plan and returns the review. A question without an answer leaves its files \
@@ -76,20 +76,20 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg {
                 name: "plan_id",
                 about: "plan_id of review_plan. Every answer repeats it as nonce.",
-                kind: Kind::Text(64),
+                kind: ArgType::Text(64),
                 required: true,
             },
             Arg {
                 name: "answers",
                 about: "An object: for the ID of each question your answer, a JSON object by its answer_schema.",
-                kind: Kind::TextOrObject(answers_schema),
+                kind: ArgType::TextOrObject(answers_schema),
                 required: true,
             },
             SOURCE,
             SUMMARY,
         ],
         answers: || schema(&[kind::<Submitted>]),
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         asks: false,
         run: submit,
         refused: None,
@@ -101,7 +101,7 @@ fn answers_schema() -> Value {
 }
 
 /// Runs the review with the agent as the backend.
-fn reviewed(call: &Call<'_>, agent: &Agent) -> Result<Review> {
+fn reviewed(call: &ToolCall<'_>, agent: &Agent) -> Result<Review> {
     let mut request = call.stored()?;
     request.source = Source::Changes { base: None };
     if let Some(value) = call.given.value("source") {
@@ -123,7 +123,7 @@ fn plan_id(text: &str) -> Result<Nonce> {
     })
 }
 
-fn plan(call: &Call<'_>) -> Result<Answer> {
+fn plan(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let nonce = call.given.text("plan_id").map_or_else(|| Ok(Nonce::random()), plan_id)?;
     let agent = Agent::new(nonce.clone(), BTreeMap::new());
     let review = reviewed(call, &agent)?;
@@ -156,13 +156,13 @@ fn plan(call: &Call<'_>) -> Result<Answer> {
             question.text.as_deref().unwrap_or_default()
         ));
     }
-    let source = Names::of(&review).masked(&review.source.label);
-    let plan = Plan { plan_id: nonce.as_str().to_owned(), source, questions: all };
-    Ok(Answer::new(object(wire::value(&plan)), text))
+    let source = SecretNames::of(&review).masked(&review.source.label);
+    let plan = QuestionPlan { plan_id: nonce.as_str().to_owned(), source, questions: all };
+    Ok(ToolAnswer::new(object(wire::value(&plan)), text))
 }
 
 /// Returns a question as an answer lists it.
-fn listed(question: &Question, is_shown: bool) -> PlannedQuestion {
+fn listed(question: &AgentQuestion, is_shown: bool) -> PlannedQuestion {
     PlannedQuestion {
         id: question.id.clone(),
         is_about_a_claim: question.is_about_a_claim,
@@ -175,29 +175,31 @@ fn listed(question: &Question, is_shown: bool) -> PlannedQuestion {
 
 /// Reads the submitted answers, by the IDs of their questions.
 fn answers(value: &Value) -> Result<BTreeMap<String, String>> {
-    let bad = |what: &str| {
-        Error::usage(format!("answers {what}")).hint("pass an object: for the ID of each question a JSON object")
-    };
     let parsed = match value {
-        Value::String(text) => serde_json::from_str(text).map_err(|_| bad("is not JSON"))?,
+        Value::String(text) => serde_json::from_str(text).map_err(|_| bad_answers("is not JSON"))?,
         other => other.clone(),
     };
-    let Value::Object(all) = parsed else { return Err(bad("is not an object")) };
+    let Value::Object(all) = parsed else { return Err(bad_answers("is not an object")) };
     if all.is_empty() {
-        return Err(bad("is empty: nothing would be reviewed"));
+        return Err(bad_answers("is empty: nothing would be reviewed"));
     }
-    let text = |answer: Value| match answer {
-        Value::String(text) => text,
-        other => other.to_string(),
-    };
-    let all: BTreeMap<String, String> = all.into_iter().map(|(id, answer)| (id, text(answer))).collect();
+    let texts = all.into_iter().map(|(id, answer)| match answer {
+        Value::String(text) => (id, text),
+        other => (id, other.to_string()),
+    });
+    let all: BTreeMap<String, String> = texts.collect();
     match all.iter().find(|(_, answer)| answer.len() > MAX_ANSWER) {
-        Some((id, _)) => Err(bad(&format!("has more than {MAX_ANSWER} bytes for {}", super::args::shown(id)))),
+        Some((id, _)) => Err(bad_answers(&format!("has more than {MAX_ANSWER} bytes for {}", super::args::shown(id)))),
         None => Ok(all),
     }
 }
 
-fn submit(call: &Call<'_>) -> Result<Answer> {
+/// Returns the error for invalid answers.
+fn bad_answers(what: &str) -> Error {
+    Error::usage(format!("answers {what}")).hint("pass an object: for the ID of each question a JSON object")
+}
+
+fn submit(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let nonce = plan_id(call.given.text("plan_id").unwrap_or_default())?;
     let answers = answers(call.given.value("answers").unwrap_or(&Value::Null))?;
     let plan_id = nonce.as_str().to_owned();
@@ -209,7 +211,7 @@ fn submit(call: &Call<'_>) -> Result<Answer> {
         return Err(error.hint("the change, the source or the summary differs from the plan's: call review_plan again"));
     }
     let open: Vec<PlannedQuestion> = questions.iter().filter(|q| !q.is_answered).map(|q| listed(q, true)).collect();
-    let Answer { content: report, mut text, is_error } = told(&review);
+    let ToolAnswer { content: report, mut text, is_error } = told(&review);
     if !open.is_empty() {
         let count = open.len();
         text.push_str(&format!(
@@ -218,7 +220,7 @@ fn submit(call: &Call<'_>) -> Result<Answer> {
     }
     let verdict = report::json::report(&review).verdict;
     let submitted = Submitted { plan_id, verdict, report, open_questions: open };
-    Ok(Answer { content: object(wire::value(&submitted)), text, is_error })
+    Ok(ToolAnswer { content: object(wire::value(&submitted)), text, is_error })
 }
 
 #[cfg(test)]

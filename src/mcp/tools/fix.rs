@@ -1,19 +1,19 @@
 //! From finding to fix: an agent proposes decisions, applies replacements, and checks whether a finding is gone.
 
 use super::answers::{kind, schema};
-use super::{Call, Effect, Tool};
+use super::{McpTool, ToolCall, ToolEffect};
 use crate::diff::RepoPath;
 use crate::error::{Error, Result};
 use crate::finding::Decision;
 use crate::git::Repo;
 use crate::history::{SessionId, Store};
-use crate::mcp::answer::{Answer, object};
-use crate::mcp::args::{Arg, Kind, shown};
+use crate::mcp::answer::{ToolAnswer, object};
+use crate::mcp::args::{Arg, ArgType, shown};
 use crate::policy::RulesPolicy;
 use crate::request::Source;
 use crate::review::{self, Place};
 use crate::rounds::apply::{self, Reviewed, Target, effect, plan};
-use crate::rounds::decide::{Choice, Here, decision, propose};
+use crate::rounds::decide::{ChosenDecision, Here, decision, propose};
 use crate::rounds::fix::{FixAsk, Fixing};
 use crate::rounds::worktree::{self, FindingsToVerify, WorktreeCheck};
 use crate::rules::RuleSet;
@@ -28,14 +28,14 @@ const AGENT: &str = "agent (MCP)";
 const FINDINGS: Arg = Arg {
     name: "findings",
     about: "IDs such as F3, or fingerprints.",
-    kind: Kind::Texts { most: 100, bytes: 64 },
+    kind: ArgType::Texts { most: 100, bytes: 64 },
     required: true,
 };
 const REVIEW: Arg =
-    Arg { name: "review_id", about: "The stored review. Default: latest.", kind: Kind::Text(64), required: false };
+    Arg { name: "review_id", about: "The stored review. Default: latest.", kind: ArgType::Text(64), required: false };
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool {
+pub(super) const TOOLS: &[McpTool] = &[
+    McpTool {
         name: "propose_disposition",
         title: "Propose a decision on findings",
         about: "Proposes to accept, reject or defer findings of a stored review. It changes no verdict: a person has to confirm \
@@ -45,85 +45,85 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg {
                 name: "decision",
                 about: "accept: it is right. reject: it is wrong. defer: it is right and fixed later.",
-                kind: Kind::Choice { of: &["accept", "reject", "defer"], default: None },
+                kind: ArgType::Choice { of: &["accept", "reject", "defer"], default: None },
                 required: true,
             },
             Arg {
                 name: "reason",
                 about: "Why, for the person who confirms it.",
-                kind: Kind::Text(1000),
+                kind: ArgType::Text(1000),
                 required: true,
             },
             Arg {
                 name: "until",
                 about: "Not with accept: first day on which it is pending again, as 2026-01-31.",
-                kind: Kind::Text(10),
+                kind: ArgType::Text(10),
                 required: false,
             },
             REVIEW,
         ],
         answers: || schema(&[kind::<Proposed>]),
-        effect: Effect::Settles,
+        effect: ToolEffect::Settles,
         asks: false,
         run: propose_disposition,
         refused: None,
     },
-    Tool {
+    McpTool {
         name: "apply_finding",
         title: "Apply replacements of findings",
         about: "Writes the replacements of findings into the files, if the lines are as they were reviewed. Nothing is written if one \
             cannot be applied.",
         args: &[FINDINGS, REVIEW],
         answers: || schema(&[kind::<Applied>]),
-        effect: Effect::Edits,
+        effect: ToolEffect::Edits,
         asks: false,
         run: apply_finding,
         refused: None,
     },
-    Tool {
+    McpTool {
         name: "verify_fix",
         title: "Verify a fix",
         about: "Reviews the worktree as it is: whether findings of a review are gone, and what is new.",
         args: &[FINDINGS, REVIEW],
         answers: || schema(&[kind::<VerifiedFix>]),
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         asks: true,
         run: verify_fix,
         refused: None,
     },
-    Tool {
+    McpTool {
         name: "plan_fix",
         title: "Plan a fix",
         about: "Returns findings of a stored review with their code, and a plan of the policy's backend if there is one. Edit the files \
             yourself, then call verify_fix. Stores the plan.",
         args: &[FINDINGS, REVIEW],
         answers: || schema(&[kind::<PlannedFix>]),
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         asks: true,
         run: plan_fix,
         refused: None,
     },
 ];
 
-fn propose_disposition(call: &Call<'_>) -> Result<Answer> {
-    let text = |name| call.given.text(name).unwrap_or_default();
-    let reason = text("reason").trim();
+/// Parses the date until which a finding is deferred.
+fn until(text: &str) -> Result<Date> {
+    text.parse::<Date>().map_err(|_| Error::usage(format!("until: {} is not a date such as 2026-01-31", shown(text))))
+}
+
+fn propose_disposition(call: &ToolCall<'_>) -> Result<ToolAnswer> {
+    let reason = call.given.text("reason").unwrap_or_default().trim();
     if reason.is_empty() {
         return Err(Error::usage("reason is empty").hint("say why, for the person who confirms the decision"));
     }
-    let date = |text: &str| {
-        let expected = || Error::usage(format!("until: {} is not a date such as 2026-01-31", shown(text)));
-        text.parse::<Date>().map_err(|_| expected())
-    };
-    let choice = Choice {
+    let choice = ChosenDecision {
         findings: named(call)?,
-        decision: match text("decision") {
-            "reject" => Decision::Rejected,
-            "defer" => Decision::Deferred,
+        decision: match call.given.text("decision") {
+            Some("reject") => Decision::Rejected,
+            Some("defer") => Decision::Deferred,
             _ => Decision::Accepted,
         },
         reason: Some(reason.to_owned()),
-        until: call.given.text("until").map(date).transpose()?,
+        until: call.given.text("until").map(until).transpose()?,
         owner: Some(AGENT.to_owned()),
         share: false,
     };
@@ -131,7 +131,7 @@ fn propose_disposition(call: &Call<'_>) -> Result<Answer> {
         let error = Error::usage("until does not fit accept: an accepted finding stays accepted until it is fixed");
         return Err(error.hint("leave out until, or propose to defer the finding"));
     }
-    let Opened { place, store, id, session } = Opened::of(call)?;
+    let OpenedReview { place, store, id, session } = OpenedReview::of(call)?;
     let served = call.fence.repository(None, call.env)?.whole();
     let repo = Repo::open(served.dir(), call.env)?;
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;
@@ -148,19 +148,19 @@ fn propose_disposition(call: &Call<'_>) -> Result<Answer> {
         decided: decision(entry),
     });
     let content = Proposed { review_id: id.to_string(), proposals: proposals.collect(), confirm };
-    Ok(Answer::new(object(wire::value(&content)), words))
+    Ok(ToolAnswer::new(object(wire::value(&content)), words))
 }
 
 /// The stored review that a call names.
-struct Opened {
+struct OpenedReview {
     place: Place,
     store: Store,
     id: SessionId,
     session: Session,
 }
 
-impl Opened {
-    fn of(call: &Call<'_>) -> Result<Self> {
+impl OpenedReview {
+    fn of(call: &ToolCall<'_>) -> Result<Self> {
         let (place, store, id) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
         let session = store.session(&id)?;
         Ok(Self { place, store, id, session })
@@ -173,7 +173,7 @@ impl Opened {
 }
 
 /// Returns the IDs of the findings in the call.
-fn named(call: &Call<'_>) -> Result<Vec<String>> {
+fn named(call: &ToolCall<'_>) -> Result<Vec<String>> {
     let names: Vec<String> = call.given.texts("findings").into_iter().map(str::to_owned).collect();
     match names.is_empty() {
         true => Err(Error::usage("findings is empty").hint("name findings of the review by their id")),
@@ -181,8 +181,8 @@ fn named(call: &Call<'_>) -> Result<Vec<String>> {
     }
 }
 
-fn apply_finding(call: &Call<'_>) -> Result<Answer> {
-    let opened = Opened::of(call)?;
+fn apply_finding(call: &ToolCall<'_>) -> Result<ToolAnswer> {
+    let opened = OpenedReview::of(call)?;
     let change = opened.store.change(&opened.id, u32::try_from(opened.session.rounds.len()).unwrap_or(u32::MAX))?;
     let review = opened.id.to_string();
     let served = call.fence.repository(None, call.env)?.whole();
@@ -195,7 +195,7 @@ fn apply_finding(call: &Call<'_>) -> Result<Answer> {
         head: last.and_then(|source| source.head.as_deref()),
         checked_out: opened.place.head.as_deref(),
     };
-    let edits = plan(&target, &reviewed, &apply::Wanted::Named(named(call)?))?;
+    let edits = plan(&target, &reviewed, &apply::FindingsToApply::Named(named(call)?))?;
     edits.write()?;
     let mut request = call.stored()?;
     (request.source, request.offline) = (Source::Changes { base: None }, true);
@@ -221,10 +221,10 @@ fn apply_finding(call: &Call<'_>) -> Result<Answer> {
             words.push_str(&format!("{label}: {}\n", list.join(", ")));
         }
     }
-    Ok(Answer::new(object(wire::value(&content)), words))
+    Ok(ToolAnswer::new(object(wire::value(&content)), words))
 }
 
-fn verify_fix(call: &Call<'_>) -> Result<Answer> {
+fn verify_fix(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let (_, _, session) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
     let review = session.to_string();
     let wanted = FindingsToVerify { request: call.stored()?, session, findings: named(call)?, via: "mcp" };
@@ -251,14 +251,14 @@ fn verify_fix(call: &Call<'_>) -> Result<Answer> {
         new: verified.new,
         unreviewed: verified.unreviewed,
     };
-    Ok(Answer::new(object(wire::value(&content)), words))
+    Ok(ToolAnswer::new(object(wire::value(&content)), words))
 }
 
 /// Rules for the agent on what it may not change without the user's consent.
 const RULES: &str = "Do not change without the user's consent what checks the code: policy, decisions, hooks, CI files, build and package \
     scripts, configuration of tests and linters, assertions, comments that suppress findings. Deleting or weakening a check is no fix.";
 
-fn plan_fix(call: &Call<'_>) -> Result<Answer> {
+fn plan_fix(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let (_, _, session) = call.session(call.given.text("review_id").unwrap_or("latest"))?;
     let ask = FixAsk {
         request: call.stored()?,
@@ -293,7 +293,7 @@ fn plan_fix(call: &Call<'_>) -> Result<Answer> {
         words.push_str(&format!("{} {} at {place}:{}\n{}\n{}", f.id, f.rule_id, f.line.unwrap_or(0), f.text, f.code));
     }
     words.push_str(&format!("{RULES}\nEdit the files, then call verify_fix.\n"));
-    Ok(Answer::new(object(wire::value(&content)), words))
+    Ok(ToolAnswer::new(object(wire::value(&content)), words))
 }
 
 fn to_fix(f: &wire::Finding, fixing: &Fixing) -> ToFix {

@@ -4,24 +4,24 @@
 //! Clients can only name files. The questions to models are fixed.
 
 use super::answers::{kind, schema};
-use super::{Call, Effect, Tool, stateless};
+use super::{McpTool, ToolCall, ToolEffect, stateless};
 use crate::counsel::{self, CounselAsk, Dispute, MAX_AUDITED};
 use crate::doctor;
 use crate::error::{Error, Result};
 use crate::judge::{self, JudgeAsk, MAX_TIMEOUT, REPORT_DIR, TIMEOUT};
-use crate::mcp::answer::{Answer, object};
-use crate::mcp::args::{Arg, Kind};
+use crate::mcp::answer::{ToolAnswer, object};
+use crate::mcp::args::{Arg, ArgType};
 use crate::wire;
 use crate::wire::counsel::{Conduct, Health, ProposalCheck, Resolution};
-use crate::wire::judge::{Judgement, Outcome};
+use crate::wire::judge::{Judgement, QuestionOutcome};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-const PATH: Kind = Kind::Text(4096);
+const PATH: ArgType = ArgType::Text(4096);
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool {
+pub(super) const TOOLS: &[McpTool] = &[
+    McpTool {
         name: "claude_judge_review",
         title: "Judge a task",
         about: "Reviews the change against a task contract (specification, requirements, acceptance criteria, changed \
@@ -38,28 +38,28 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg {
                 name: "timeout_seconds",
                 about: "Time limit in seconds.",
-                kind: Kind::Number { from: 1, to: MAX_TIMEOUT.as_secs() as i64, default: TIMEOUT.as_secs() as i64 },
+                kind: ArgType::Number { from: 1, to: MAX_TIMEOUT.as_secs() as i64, default: TIMEOUT.as_secs() as i64 },
                 required: false,
             },
         ],
         answers: || schema(&[kind::<Judgement>]),
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         asks: true,
         run: judge,
         refused: Some(refused),
     },
-    Tool {
+    McpTool {
         name: "claude_validate_proposal",
         title: "Check a proposal",
         about: "Checks whether a proposal (PROPOSAL_FINAL.md) is complete and ready for work. Reads only the proposal.",
         args: &[Arg { name: "proposal_path", about: "Path to the proposal.", kind: PATH, required: true }],
         answers: || schema(&[kind::<ProposalCheck>]),
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         asks: true,
         run: proposal,
         refused: None,
     },
-    Tool {
+    McpTool {
         name: "claude_security_audit",
         title: "Audit files for weaknesses",
         about: "Reviews whole files for security weaknesses at depth thorough. Returns the same result as review_code.",
@@ -67,7 +67,7 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg {
                 name: "files",
                 about: "Paths of the files, relative to working_directory.",
-                kind: Kind::Texts { most: MAX_AUDITED, bytes: 4096 },
+                kind: ArgType::Texts { most: MAX_AUDITED, bytes: 4096 },
                 required: true,
             },
             Arg {
@@ -78,12 +78,12 @@ pub(super) const TOOLS: &[Tool] = &[
             },
         ],
         answers: stateless::answers,
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         asks: true,
         run: audit,
         refused: None,
     },
-    Tool {
+    McpTool {
         name: "claude_resolve_conflict",
         title: "Settle a disagreement",
         about: "Decides whether the judge or the floor manager, who disputes the judge's report, is right. Uses only the three documents.",
@@ -93,18 +93,18 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg { name: "judge_report_path", about: "Path to the judge's report.", kind: PATH, required: true },
         ],
         answers: || schema(&[kind::<Resolution>]),
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         asks: true,
         run: conflict,
         refused: None,
     },
-    Tool {
+    McpTool {
         name: "claude_health",
         title: "Check backends",
         about: "Checks whether the Claude program and the backends of the policy are available, without sending a request to a model.",
         args: &[],
         answers: || schema(&[kind::<Health>]),
-        effect: Effect::Reads,
+        effect: ToolEffect::Reads,
         asks: false,
         run: health,
         refused: None,
@@ -112,7 +112,7 @@ pub(super) const TOOLS: &[Tool] = &[
 ];
 
 /// Builds the request from the arguments, without the contract.
-fn asked(call: &Call<'_>) -> Result<JudgeAsk> {
+fn asked(call: &ToolCall<'_>) -> Result<JudgeAsk> {
     let root = call.fence.home(call.env)?.dir().to_owned();
     let folder = call.given.text("report_dir").unwrap_or(REPORT_DIR);
     if folder.is_empty() || folder.chars().any(char::is_control) || folder.starts_with('~') {
@@ -130,7 +130,7 @@ fn asked(call: &Call<'_>) -> Result<JudgeAsk> {
 
 /// Handles a call that was rejected for its arguments: replaces an earlier report, so that it is not taken for this
 /// call's.
-fn refused(call: &Call<'_>, why: &Error) -> Result<()> {
+fn refused(call: &ToolCall<'_>, why: &Error) -> Result<()> {
     // The report folder is unknown.
     if call.given.is_spoilt("report_dir") {
         return Ok(());
@@ -138,7 +138,7 @@ fn refused(call: &Call<'_>, why: &Error) -> Result<()> {
     judge::refuse(&asked(call)?, why, &call.world()).map(|_| ())
 }
 
-fn judge(call: &Call<'_>) -> Result<Answer> {
+fn judge(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let mut ask = asked(call)?;
     let judged = match call.fence.document(call.given.text("contract_path").unwrap_or_default(), &ask.root) {
         Ok(contract) => {
@@ -160,7 +160,7 @@ fn judge(call: &Call<'_>) -> Result<Answer> {
     Ok(ended(object(wire::value(&judged)), text, judged.outcome))
 }
 
-impl Call<'_> {
+impl ToolCall<'_> {
     fn counsel(&self) -> Result<CounselAsk> {
         let mut ask = CounselAsk::new(self.fence.home(self.env)?.dir().to_owned());
         ask.config = self.config.map(Path::to_owned);
@@ -174,7 +174,7 @@ impl Call<'_> {
     }
 }
 
-fn proposal(call: &Call<'_>) -> Result<Answer> {
+fn proposal(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let ask = call.counsel()?;
     let file = call.named("proposal_path", &ask.root)?;
     let checked = counsel::validate_proposal(&ask, &file, &call.world())?;
@@ -186,7 +186,7 @@ fn proposal(call: &Call<'_>) -> Result<Answer> {
     Ok(conducted(object(wire::value(&checked)), text, &checked.conduct))
 }
 
-fn conflict(call: &Call<'_>) -> Result<Answer> {
+fn conflict(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let ask = call.counsel()?;
     let dispute = Dispute {
         contract: call.named("contract_path", &ask.root)?,
@@ -198,7 +198,7 @@ fn conflict(call: &Call<'_>) -> Result<Answer> {
     Ok(conducted(object(wire::value(&resolved)), text, &resolved.conduct))
 }
 
-fn audit(call: &Call<'_>) -> Result<Answer> {
+fn audit(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let ask = call.counsel()?;
     let dir = match call.given.text("working_directory") {
         Some(dir) => call.fence.path(dir, &ask.root)?,
@@ -210,7 +210,7 @@ fn audit(call: &Call<'_>) -> Result<Answer> {
     Ok(stateless::told(&review))
 }
 
-fn health(call: &Call<'_>) -> Result<Answer> {
+fn health(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let health = doctor::health(&call.counsel()?, &call.world())?;
     let mut text = format!("{}\n", health.summary);
     for backend in &health.backends {
@@ -220,11 +220,11 @@ fn health(call: &Call<'_>) -> Result<Answer> {
             text.push_str(&format!("- {}: {}\n", check.name, check.text.replace('\n', " ")));
         }
     }
-    Ok(Answer::new(object(wire::value(&health)), text))
+    Ok(ToolAnswer::new(object(wire::value(&health)), text))
 }
 
 /// Creates the answer of a run, with its outcome and error.
-fn conducted(content: Map<String, Value>, mut text: String, conduct: &Conduct) -> Answer {
+fn conducted(content: Map<String, Value>, mut text: String, conduct: &Conduct) -> ToolAnswer {
     if let Some(error) = &conduct.error {
         text.push_str(&format!("error: {error}\n"));
     }
@@ -232,14 +232,14 @@ fn conducted(content: Map<String, Value>, mut text: String, conduct: &Conduct) -
 }
 
 /// Creates the answer for an outcome.
-fn ended(content: Map<String, Value>, mut text: String, outcome: Outcome) -> Answer {
-    if outcome == Outcome::Error {
+fn ended(content: Map<String, Value>, mut text: String, outcome: QuestionOutcome) -> ToolAnswer {
+    if outcome == QuestionOutcome::Error {
         text.push_str("Do not call this tool again with the same arguments.\n");
     }
-    if outcome == Outcome::Incomplete {
+    if outcome == QuestionOutcome::Incomplete {
         // The summary says whether a retry can help.
         text = format!("INCOMPLETE: this is not an approval. Do not call this tool in a loop.\n{text}");
     }
-    let is_error = outcome == Outcome::Error;
-    Answer { is_error, ..Answer::new(content, format!("outcome: {}\n{text}", wire::name(&outcome))) }
+    let is_error = outcome == QuestionOutcome::Error;
+    ToolAnswer { is_error, ..ToolAnswer::new(content, format!("outcome: {}\n{text}", wire::name(&outcome))) }
 }

@@ -31,8 +31,8 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
             text.push_str(&format!("failed test: {}\n", name.replace('\n', " ")));
         }
     }
-    let counted = || report.findings.iter().filter(|f| f.counts());
-    for f in counted().take(NAMED) {
+    let counted = report.findings.iter().filter(|f| f.counts());
+    for f in counted.clone().take(NAMED) {
         let place = match (&f.file, f.line) {
             (Some(file), Some(line)) => format!("{file}:{line}"),
             (Some(file), None) => file.clone(),
@@ -46,7 +46,7 @@ pub(in crate::mcp) fn report(report: &wire::Report) -> String {
         }
         text.push('\n');
     }
-    let more = counted().count().saturating_sub(NAMED);
+    let more = counted.count().saturating_sub(NAMED);
     if more > 0 {
         text.push_str(&format!("{more} more are in the structured content.\n"));
     }

@@ -2,20 +2,20 @@
 
 use super::answers::{kind, schema};
 use super::review_words as words;
-use super::{Call, Effect, Tool};
+use super::{McpTool, ToolCall, ToolEffect};
 use crate::ai::Retry;
 use crate::ai::context;
 use crate::error::{Error, Result};
 use crate::finding::Category;
 use crate::history::{Closing, SessionId, Store};
-use crate::mcp::answer::{self, Answer, object};
-use crate::mcp::args::{Arg, Kind, TEXT, shown};
+use crate::mcp::answer::{self, ToolAnswer, object};
+use crate::mcp::args::{Arg, ArgType, TEXT, shown};
 use crate::mcp::fence::revision;
 use crate::policy::RulesPolicy;
 use crate::report;
 use crate::request::{ReviewRequest, Source};
 use crate::review::Place;
-use crate::rounds::response::Given as Response;
+use crate::rounds::response::GivenResponse as Response;
 use crate::rounds::{self, Ask, Done, Save};
 use crate::rules::RuleSet;
 use crate::wire;
@@ -29,10 +29,10 @@ use std::path::{Path, PathBuf};
 const MOST_LISTED: i64 = 100;
 const SOURCES: &[&str] = &["changes", "staged", "unstaged", "commit", "branch"];
 
-const ID: Kind = Kind::Text(64);
+const ID: ArgType = ArgType::Text(64);
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool {
+pub(super) const TOOLS: &[McpTool] = &[
+    McpTool {
         name: "request_review",
         title: "Request a review",
         about: "Reviews your current changes and stores the review. The call returns when the review is done. In \
@@ -42,20 +42,20 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg {
                 name: "summary",
                 about: "The task, the work done, and the decisions made.",
-                kind: Kind::Text(TEXT),
+                kind: ArgType::Text(TEXT),
                 required: true,
             },
             Arg {
                 name: "relevant_docs",
                 about: "Design documents that the change should follow: paths in the repository.",
-                kind: Kind::Texts { most: 50, bytes: 4096 },
+                kind: ArgType::Texts { most: 50, bytes: 4096 },
                 required: false,
             },
             Arg {
                 name: "focus_areas",
                 about: "Focus of the review: categories (bugs, security, performance, style, architecture, design, \
                         missing-requirements, best-practices, tests) or your own words.",
-                kind: Kind::Texts { most: 30, bytes: 1000 },
+                kind: ArgType::Texts { most: 30, bytes: 1000 },
                 required: false,
             },
             Arg {
@@ -68,24 +68,24 @@ pub(super) const TOOLS: &[Tool] = &[
                 name: "response",
                 about: "Your response to the findings of the previous round: addressed findings (F1 or fingerprint), \
                         explanations for the others, changed files, questions.",
-                kind: Kind::TextOrObject(response_schema),
+                kind: ArgType::TextOrObject(response_schema),
                 required: false,
             },
             Arg {
                 name: "source",
                 about: "The change to review. Default: changes, which is everything since the default branch, \
                         including new files; in a follow-up, the source of the first round.",
-                kind: Kind::TextOrObject(source_schema),
+                kind: ArgType::TextOrObject(source_schema),
                 required: false,
             },
         ],
         answers: || schema(&[kind::<Reviewed>]),
-        effect: Effect::Adds,
+        effect: ToolEffect::Adds,
         asks: true,
         run: request_review,
         refused: None,
     },
-    Tool {
+    McpTool {
         name: "get_review_history",
         title: "List past reviews",
         about: "Lists stored reviews, newest first, or shows one with all its rounds.",
@@ -93,19 +93,19 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg {
                 name: "limit",
                 about: "Number of reviews to list.",
-                kind: Kind::Number { from: 1, to: MOST_LISTED, default: 5 },
+                kind: ArgType::Number { from: 1, to: MOST_LISTED, default: 5 },
                 required: false,
             },
             Arg { name: "review_id", about: "ID of the review to show, or latest.", kind: ID, required: false },
         ],
         answers: || schema(&[kind::<stored::History>, kind::<stored::Session>]),
         // Damaged sessions are moved aside.
-        effect: Effect::Settles,
+        effect: ToolEffect::Settles,
         asks: false,
         run: history,
         refused: None,
     },
-    Tool {
+    McpTool {
         name: "mark_review_complete",
         title: "Close a review",
         about: "Closes a stored review. Refuses an approval if findings block or the last round is incomplete.",
@@ -114,18 +114,18 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg {
                 name: "final_status",
                 about: "Final status.",
-                kind: Kind::Choice { of: &["approved", "abandoned", "merged"], default: None },
+                kind: ArgType::Choice { of: &["approved", "abandoned", "merged"], default: None },
                 required: true,
             },
             Arg {
                 name: "notes",
                 about: "Notes to store with the review.",
-                kind: Kind::Text(16 << 10),
+                kind: ArgType::Text(16 << 10),
                 required: false,
             },
         ],
         answers: || schema(&[kind::<Completed>]),
-        effect: Effect::Settles,
+        effect: ToolEffect::Settles,
         asks: false,
         run: complete,
         refused: None,
@@ -133,7 +133,7 @@ pub(super) const TOOLS: &[Tool] = &[
 ];
 
 /// Requests to the store.
-impl Call<'_> {
+impl ToolCall<'_> {
     /// Returns a request for the served repository.
     pub(super) fn stored(&self) -> Result<ReviewRequest> {
         let served = self.fence.repository(None, self.env)?.whole();
@@ -147,21 +147,22 @@ impl Call<'_> {
 
     /// Finds the session that a client names.
     pub(in crate::mcp) fn session(&self, name: &str) -> Result<(Place, Store, SessionId)> {
-        let unknown = || {
-            Error::usage(format!("review {} not found", shown(name)))
-                .hint("get_review_history lists them; review_id is as 2026-01-31-001")
-        };
         let (place, store) = self.store()?;
-        let store = store.ok_or_else(unknown)?;
+        let store = store.ok_or_else(|| unknown_review(name))?;
         let id = match name {
             "latest" => store.latest()?,
             _ => SessionId::parse(name),
         };
-        Ok((place, store, id.ok_or_else(unknown)?))
+        Ok((place, store, id.ok_or_else(|| unknown_review(name))?))
     }
 }
 
-fn request_review(call: &Call<'_>) -> Result<Answer> {
+fn unknown_review(name: &str) -> Error {
+    Error::usage(format!("review {} not found", shown(name)))
+        .hint("get_review_history lists them; review_id is as 2026-01-31-001")
+}
+
+fn request_review(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let summary = call.given.text("summary").unwrap_or_default().trim();
     if summary.is_empty() {
         return Err(Error::usage("summary is empty").hint("say what was asked for and what you did"));
@@ -200,7 +201,7 @@ fn answered(value: &Value) -> Result<Response> {
 }
 
 /// Returns the documents that a backend may get, relative to the top, and the rejected ones with the reason.
-fn documents(call: &Call<'_>, top: &Path) -> (Vec<PathBuf>, Vec<RefusedDocument>) {
+fn documents(call: &ToolCall<'_>, top: &Path) -> (Vec<PathBuf>, Vec<RefusedDocument>) {
     let (mut fine, mut refused) = (Vec::new(), Vec::new());
     for name in call.given.texts("relevant_docs") {
         let inside = call.fence.document(name, top).and_then(|full| {
@@ -218,21 +219,30 @@ fn documents(call: &Call<'_>, top: &Path) -> (Vec<PathBuf>, Vec<RefusedDocument>
     (fine, refused)
 }
 
+/// Returns the error for an invalid source.
+fn bad_source(what: &str) -> Error {
+    Error::usage(format!("source: {what}")).hint(format!(
+        "one of {}, or an object with kind and, as it needs them, base, head, commit, files",
+        SOURCES.join(", ")
+    ))
+}
+
+/// Returns a member of a source that names a revision.
+fn revision_of(members: &Map<String, Value>, name: &str) -> Result<Option<String>> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(s)) => revision(&format!("source.{name}"), s).map(|s| Some(s.to_owned())),
+        Some(_) => Err(bad_source(&format!("{name} is not a string"))),
+    }
+}
+
 /// Parses the source of a review and its file filter.
 pub(super) fn source(value: &Value) -> Result<(Source, Vec<String>)> {
-    let bad = |what: String| {
-        Error::usage(format!("source: {what}")).hint(format!(
-            "one of {}, or an object with kind and, as it needs them, base, head, commit, files",
-            SOURCES.join(", ")
-        ))
-    };
     let empty = Map::new();
     let (kind, members) = match value {
         Value::String(kind) => (kind.as_str(), &empty),
-        Value::Object(o) => {
-            (o.get("kind").and_then(Value::as_str).ok_or_else(|| bad("kind is missing".to_owned()))?, o)
-        }
-        _ => return Err(bad("it is neither a string nor an object".to_owned())),
+        Value::Object(o) => (o.get("kind").and_then(Value::as_str).ok_or_else(|| bad_source("kind is missing"))?, o),
+        _ => return Err(bad_source("it is neither a string nor an object")),
     };
     let takes: &[&str] = match kind {
         "changes" => &["kind", "base", "files"],
@@ -240,21 +250,11 @@ pub(super) fn source(value: &Value) -> Result<(Source, Vec<String>)> {
         "unstaged" => &["kind", "untracked", "files"],
         "commit" => &["kind", "commit", "files"],
         "branch" => &["kind", "head", "base", "files"],
-        other => return Err(bad(format!("{} not found", shown(other)))),
+        other => return Err(bad_source(&format!("{} not found", shown(other)))),
     };
     if let Some(unknown) = members.keys().find(|k| !takes.contains(&k.as_str())) {
-        return Err(bad(format!("{kind} does not take {}", shown(unknown))));
+        return Err(bad_source(&format!("{kind} does not take {}", shown(unknown))));
     }
-    let rev = |name: &str| match members.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(s)) => revision(&format!("source.{name}"), s).map(|s| Some(s.to_owned())),
-        Some(_) => Err(bad(format!("{name} is not a string"))),
-    };
-    let flag = |name: &str| match members.get(name) {
-        None | Some(Value::Null) => Ok(false),
-        Some(Value::Bool(b)) => Ok(*b),
-        Some(_) => Err(bad(format!("{name} is neither true nor false"))),
-    };
     let files = match members.get("files") {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(list)) if list.len() <= 1000 => list
@@ -262,25 +262,32 @@ pub(super) fn source(value: &Value) -> Result<(Source, Vec<String>)> {
             .map(|f| f.as_str().filter(|f| super::is_pattern(f)).map(str::to_owned))
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| {
-                bad("files contains an entry that is not a path relative to the repository's root".to_owned())
+                bad_source("files contains an entry that is not a path relative to the repository's root")
             })?,
-        Some(_) => return Err(bad("files is not a list of at most 1000 paths".to_owned())),
+        Some(_) => return Err(bad_source("files is not a list of at most 1000 paths")),
     };
     let source = match kind {
         "staged" => Source::Staged,
-        "unstaged" => Source::Unstaged { untracked: flag("untracked")? },
+        "unstaged" => {
+            let untracked = match members.get("untracked") {
+                None | Some(Value::Null) => false,
+                Some(Value::Bool(b)) => *b,
+                Some(_) => return Err(bad_source("untracked is neither true nor false")),
+            };
+            Source::Unstaged { untracked }
+        }
         "commit" => {
-            let rev = rev("commit")?.ok_or_else(|| bad("commit is missing".to_owned()))?;
+            let rev = revision_of(members, "commit")?.ok_or_else(|| bad_source("commit is missing"))?;
             Source::Commit { rev, parent: None }
         }
-        "branch" => Source::Branch { head: rev("head")?, base: rev("base")? },
-        _ => Source::Changes { base: rev("base")? },
+        "branch" => Source::Branch { head: revision_of(members, "head")?, base: revision_of(members, "base")? },
+        _ => Source::Changes { base: revision_of(members, "base")? },
     };
     Ok((source, files))
 }
 
 /// Creates the answer for a round.
-fn reviewed(done: &Done, refused: &[RefusedDocument]) -> Answer {
+fn reviewed(done: &Done, refused: &[RefusedDocument]) -> ToolAnswer {
     let stored = &done.stored;
     let unsaved = done.unsaved.clone();
     let (review, refused_docs) = (stored.clone(), refused.to_vec());
@@ -309,15 +316,15 @@ fn reviewed(done: &Done, refused: &[RefusedDocument]) -> Answer {
     for why in &stored.advice.circling {
         text.push_str(&format!("- {why}\n"));
     }
-    Answer::new(content, text)
+    ToolAnswer::new(content, text)
 }
 
-fn history(call: &Call<'_>) -> Result<Answer> {
+fn history(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     if let Some(name) = call.given.text("review_id") {
         let (_, store, id) = call.session(name)?;
         let session = store.session(&id)?;
         let text = session_words(&session);
-        return Ok(Answer::new(object(wire::value(&session)), text));
+        return Ok(ToolAnswer::new(object(wire::value(&session)), text));
     }
     let limit = usize::try_from(call.given.number("limit").unwrap_or(5)).unwrap_or(5);
     let (_, store) = call.store()?;
@@ -343,7 +350,7 @@ fn history(call: &Call<'_>) -> Result<Answer> {
     for d in &history.damaged {
         text.push_str(&format!("{} cannot be read: {}\n", d.review_id, d.why));
     }
-    Ok(Answer::new(object(wire::value(&history)), text))
+    Ok(ToolAnswer::new(object(wire::value(&history)), text))
 }
 
 /// Describes the state of a session.
@@ -356,7 +363,7 @@ fn session_words(session: &stored::Session) -> String {
     text
 }
 
-fn complete(call: &Call<'_>) -> Result<Answer> {
+fn complete(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let (place, store, id) = call.session(call.given.text("review_id").unwrap_or_default())?;
     let status = match call.given.text("final_status") {
         Some("approved") => Status::Approved,
@@ -372,7 +379,7 @@ fn complete(call: &Call<'_>) -> Result<Answer> {
     let text = format!("review {} is {}", session.review_id, wire::name(&session.status));
     let stored::Session { review_id, status, rounds, completion, head, .. } = session;
     let done = Completed { review_id, status, rounds: rounds.len(), completion, head };
-    Ok(Answer::new(object(wire::value(&done)), text))
+    Ok(ToolAnswer::new(object(wire::value(&done)), text))
 }
 
 fn response_schema() -> Value {

@@ -2,15 +2,15 @@
 
 use super::answers::{kind, schema};
 use super::review_words as words;
-use super::{Call, Effect, Tool, is_pattern};
+use super::{McpTool, ToolCall, ToolEffect, is_pattern};
 use crate::ai::Retry;
 use crate::error::{Error, Result};
 use crate::finding::Category;
-use crate::mcp::answer::{self, Answer, object};
-use crate::mcp::args::{Arg, Kind};
+use crate::mcp::answer::{self, ToolAnswer, object};
+use crate::mcp::args::{Arg, ArgType};
 use crate::mcp::fence::{Served, revision};
 use crate::report;
-use crate::report::names::Names;
+use crate::report::names::SecretNames;
 use crate::request::{Depth, Input, ReviewRequest, Source};
 use crate::review::{self, Review, SourceKind};
 use crate::wire;
@@ -20,7 +20,7 @@ use serde_json::Value;
 /// Bytes of submitted code, at most.
 const CODE: usize = 8 << 20;
 
-pub(in crate::mcp) const FOCUS: Kind = Kind::Choices { of: AREAS, also: |s| Category::parse(s).is_some() };
+pub(in crate::mcp) const FOCUS: ArgType = ArgType::Choices { of: AREAS, also: |s| Category::parse(s).is_some() };
 const AREAS: &[&str] = &[
     "bugs",
     "security",
@@ -36,13 +36,13 @@ const AREAS: &[&str] = &[
 const PROVIDER: Arg = Arg {
     name: "provider",
     about: "Backend that the policy enables. Default: all backends of the policy.",
-    kind: Kind::Text(128),
+    kind: ArgType::Text(128),
     required: false,
 };
 const DEPTH: Arg = Arg {
     name: "review_depth",
     about: "quick: one pass. thorough: several, with tools that read the repository. Default: the policy's.",
-    kind: Kind::Choice { of: &["quick", "thorough"], default: None },
+    kind: ArgType::Choice { of: &["quick", "thorough"], default: None },
     required: false,
 };
 const AREAS_ARG: Arg =
@@ -50,34 +50,34 @@ const AREAS_ARG: Arg =
 const PATH: Arg = Arg {
     name: "repository_path",
     about: "Folder of the git repository, at or below the served folder. Default: the served folder.",
-    kind: Kind::Text(4096),
+    kind: ArgType::Text(4096),
     required: false,
 };
 
 /// Common fields of these tools: they read, ask the backends of the policy, and store nothing.
-const LOOK: Tool = Tool {
+const LOOK: McpTool = McpTool {
     name: "",
     title: "",
     about: "",
     args: &[],
     answers,
-    effect: Effect::Reads,
+    effect: ToolEffect::Reads,
     asks: true,
     run: |_| Err(Error::usage("this tool does nothing")),
     refused: None,
 };
 
-pub(super) const TOOLS: &[Tool] = &[
-    Tool {
+pub(super) const TOOLS: &[McpTool] = &[
+    McpTool {
         name: "review_code",
         title: "Review code",
         about: "Reviews the code in the argument, every line. Stores nothing.",
         args: &[
-            Arg { name: "code", about: "The code.", kind: Kind::Text(CODE), required: true },
+            Arg { name: "code", about: "The code.", kind: ArgType::Text(CODE), required: true },
             Arg {
                 name: "language",
                 about: "The language, such as python, go or rust.",
-                kind: Kind::Text(40),
+                kind: ArgType::Text(40),
                 required: false,
             },
             PROVIDER,
@@ -87,7 +87,7 @@ pub(super) const TOOLS: &[Tool] = &[
         run: code,
         ..LOOK
     },
-    Tool {
+    McpTool {
         name: "review_staged",
         title: "Review staged changes",
         about: "Reviews staged changes (HEAD against the index). Stores nothing; for several rounds, use request_review.",
@@ -95,7 +95,7 @@ pub(super) const TOOLS: &[Tool] = &[
         run: |call| in_repository(call, Source::Staged, Vec::new()),
         ..LOOK
     },
-    Tool {
+    McpTool {
         name: "review_unstaged",
         title: "Review unstaged changes",
         about: "Reviews unstaged changes (the index against the worktree), without untracked files. Stores nothing.",
@@ -103,7 +103,7 @@ pub(super) const TOOLS: &[Tool] = &[
         run: |call| in_repository(call, Source::Unstaged { untracked: false }, Vec::new()),
         ..LOOK
     },
-    Tool {
+    McpTool {
         name: "review_commit",
         title: "Review a commit",
         about: "Reviews one commit against its first parent. Stores nothing.",
@@ -111,7 +111,7 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg {
                 name: "commit_sha",
                 about: "The commit: its ID, or a name such as HEAD, HEAD~1 or v1.2.",
-                kind: Kind::Text(1024),
+                kind: ArgType::Text(1024),
                 required: true,
             },
             PATH,
@@ -122,7 +122,7 @@ pub(super) const TOOLS: &[Tool] = &[
         run: commit,
         ..LOOK
     },
-    Tool {
+    McpTool {
         name: "review_branch",
         title: "Review a branch",
         about: "Reviews a branch against its merge base, and checks each of its commits for secrets. Stores nothing.",
@@ -130,19 +130,19 @@ pub(super) const TOOLS: &[Tool] = &[
             Arg {
                 name: "branch",
                 about: "The revision to review. Default: HEAD.",
-                kind: Kind::Text(1024),
+                kind: ArgType::Text(1024),
                 required: false,
             },
             Arg {
                 name: "base_branch",
                 about: "The base revision. Default: the upstream or the default branch.",
-                kind: Kind::Text(1024),
+                kind: ArgType::Text(1024),
                 required: false,
             },
             Arg {
                 name: "file_list",
                 about: "Only these files (paths from repository_path, or globs).",
-                kind: Kind::Texts { most: 1000, bytes: 4096 },
+                kind: ArgType::Texts { most: 1000, bytes: 4096 },
                 required: false,
             },
             PATH,
@@ -155,7 +155,7 @@ pub(super) const TOOLS: &[Tool] = &[
     },
 ];
 
-fn code(call: &Call<'_>) -> Result<Answer> {
+fn code(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let text = call.given.text("code").unwrap_or_default();
     if text.trim().is_empty() {
         return Err(Error::usage("code is empty").hint("hand over the code, or use review_staged for what is staged"));
@@ -166,7 +166,7 @@ fn code(call: &Call<'_>) -> Result<Answer> {
     answer(call, &asked(call, source, &home)?)
 }
 
-fn in_repository(call: &Call<'_>, source: Source, files: Vec<String>) -> Result<Answer> {
+fn in_repository(call: &ToolCall<'_>, source: Source, files: Vec<String>) -> Result<ToolAnswer> {
     let named = call.given.text("repository_path");
     let served = call.fence.repository(named, call.env)?;
     // Globs are relative to the named folder.
@@ -175,14 +175,13 @@ fn in_repository(call: &Call<'_>, source: Source, files: Vec<String>) -> Result<
     answer(call, &request)
 }
 
-fn commit(call: &Call<'_>) -> Result<Answer> {
+fn commit(call: &ToolCall<'_>) -> Result<ToolAnswer> {
     let rev = revision("commit_sha", call.given.text("commit_sha").unwrap_or_default())?.to_owned();
     in_repository(call, Source::Commit { rev, parent: None }, Vec::new())
 }
 
-fn branch(call: &Call<'_>) -> Result<Answer> {
-    let rev = |name| call.given.text(name).map(|r| revision(name, r).map(str::to_owned)).transpose();
-    let (head, base) = (rev("branch")?, rev("base_branch")?);
+fn branch(call: &ToolCall<'_>) -> Result<ToolAnswer> {
+    let (head, base) = (named_revision(call, "branch")?, named_revision(call, "base_branch")?);
     let files = call.given.texts("file_list");
     if let Some(bad) = files.iter().find(|f| !is_pattern(f)) {
         return Err(Error::usage(format!(
@@ -194,8 +193,13 @@ fn branch(call: &Call<'_>) -> Result<Answer> {
     in_repository(call, Source::Branch { head, base }, files)
 }
 
+/// Returns an argument that names a revision.
+fn named_revision(call: &ToolCall<'_>, name: &str) -> Result<Option<String>> {
+    call.given.text(name).map(|r| revision(name, r).map(str::to_owned)).transpose()
+}
+
 /// Builds the request from the arguments that all these tools share.
-fn asked(call: &Call<'_>, source: Source, served: &Served) -> Result<ReviewRequest> {
+fn asked(call: &ToolCall<'_>, source: Source, served: &Served) -> Result<ReviewRequest> {
     let mut request = call.request(source, served);
     request.backends = call.provider(served)?;
     request.overrides.depth = depth(call);
@@ -203,22 +207,22 @@ fn asked(call: &Call<'_>, source: Source, served: &Served) -> Result<ReviewReque
     Ok(request)
 }
 
-pub(super) fn depth(call: &Call<'_>) -> Option<Depth> {
+pub(super) fn depth(call: &ToolCall<'_>) -> Option<Depth> {
     call.given.text("review_depth").map(|d| if d == "thorough" { Depth::Thorough } else { Depth::Quick })
 }
 
 /// Returns the selected categories; `None` if the call selects none.
-fn focus(call: &Call<'_>) -> Option<Vec<Category>> {
+fn focus(call: &ToolCall<'_>) -> Option<Vec<Category>> {
     let areas: Vec<_> = call.given.texts("focus_areas").into_iter().filter_map(Category::parse).collect();
     (!areas.is_empty()).then_some(areas)
 }
 
-fn answer(call: &Call<'_>, request: &ReviewRequest) -> Result<Answer> {
+fn answer(call: &ToolCall<'_>, request: &ReviewRequest) -> Result<ToolAnswer> {
     Ok(told(&review::run(request, &call.world())?))
 }
 
 /// Creates the answer for a review.
-pub(super) fn told(review: &Review) -> Answer {
+pub(super) fn told(review: &Review) -> ToolAnswer {
     let report = report::json::report(review);
     let (provider, metadata) = (provider(review), metadata(review));
     let whole = Reported { report, provider, metadata, status: None, retryable: None, retry_after_s: None };
@@ -229,9 +233,9 @@ pub(super) fn told(review: &Review) -> Answer {
         let retry = Retry::of(&review.models.setbacks);
         text = answer::partly(retry, report.verdict == wire::Verdict::Block, &mut content, &text);
     }
-    let names = Names::of(review);
+    let names = SecretNames::of(review);
     content.values_mut().for_each(|member| names.mask(member));
-    Answer::new(content, names.masked(&text))
+    ToolAnswer::new(content, names.masked(&text))
 }
 
 /// Returns the backends that were asked, or `rules` if none was.

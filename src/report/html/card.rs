@@ -1,6 +1,6 @@
 //! One finding as a card.
 
-use super::code::Code;
+use super::code::HighlightedLine;
 use super::markup::Markup;
 use crate::finding::{Confidence, Evidence, Finding, Frame};
 use crate::report::paint;
@@ -28,14 +28,14 @@ pub(super) enum Stand {
 }
 
 /// The messages that a part of the page has shown, with the finding that showed each first.
-pub(super) type Said<'r> = HashMap<(&'r str, Option<&'r str>), usize>;
+pub(super) type ShownMessages<'r> = HashMap<(&'r str, Option<&'r str>), usize>;
 
 /// Writes finding number `index` of the review. `origin` is the number of the reviewer that found it.
 pub(super) fn write<'r>(
     f: &'r Finding,
     (index, origin): (usize, usize),
     stand: Stand,
-    said: &mut Said<'r>,
+    said: &mut ShownMessages<'r>,
     out: &mut Markup,
 ) {
     let id = index as u64 + 1;
@@ -177,16 +177,17 @@ fn prose(label: &'static str, text: &str, out: &mut Markup) {
 /// Writes a reference; as a link if it is a web address of characters that need no escaping.
 pub(super) fn link(reference: &str, out: &mut Markup) {
     let on_the_web = reference.strip_prefix("https://").or_else(|| reference.strip_prefix("http://"));
-    let is_host = |rest: &str| rest.starts_with(|c: char| c.is_ascii_alphanumeric());
-    let is_harmless = |c: u8| c.is_ascii_alphanumeric() || b"-._~:/?#@!$&()*+,;=%".contains(&c);
-    match on_the_web {
-        Some(rest) if is_host(rest) && rest.bytes().all(is_harmless) => {
-            out.raw("<a rel=\"noreferrer noopener\" href=\"").text(reference).raw("\">").text(reference).raw("</a>");
-        }
-        _ => {
-            out.text(reference);
-        }
+    if on_the_web.is_some_and(is_linkable) {
+        out.raw("<a rel=\"noreferrer noopener\" href=\"").text(reference).raw("\">").text(reference).raw("</a>");
+    } else {
+        out.text(reference);
     }
+}
+
+/// Returns true if a web address without its scheme starts with a host, and all its characters need no escaping.
+fn is_linkable(address: &str) -> bool {
+    let is_harmless = address.bytes().all(|c| c.is_ascii_alphanumeric() || b"-._~:/?#@!$&()*+,;=%".contains(&c));
+    is_harmless && address.starts_with(|c: char| c.is_ascii_alphanumeric())
 }
 
 fn replacement(f: &Finding, text: &str, out: &mut Markup) {
@@ -205,7 +206,7 @@ fn replacement(f: &Finding, text: &str, out: &mut Markup) {
     let mut lines = text.lines();
     for (line, paint) in lines.by_ref().take(REPLACED).zip(&painted) {
         out.raw("<ins>");
-        Code { text: line.as_bytes(), paint, most: MOST_OF_A_LINE, ..Code::default() }.write(out);
+        HighlightedLine { text: line.as_bytes(), paint, most: MOST_OF_A_LINE, ..HighlightedLine::default() }.write(out);
         out.raw("\n</ins>");
     }
     let more = lines.count();
@@ -234,7 +235,7 @@ fn frame(f: &Finding, frame: &Frame, out: &mut Markup) {
             Some((start, (end as usize).saturating_sub(line.skipped as usize)))
         });
         let skipped = line.skipped as usize;
-        Code { text: &line.text, skipped, mark, words: &[], paint, most: MOST_OF_A_LINE }.write(out);
+        HighlightedLine { text: &line.text, skipped, mark, words: &[], paint, most: MOST_OF_A_LINE }.write(out);
         out.raw(tag.1);
     }
     if end <= span.last.get() as usize {
@@ -255,7 +256,8 @@ fn quote(f: &Finding, out: &mut Markup) {
     out.raw("<div class=\"d w0\" translate=no>");
     for line in Inert::lines(f.quote()).take(QUOTED) {
         out.raw("<div>");
-        Code { text: line.as_str().as_bytes(), most: MOST_OF_A_LINE, ..Code::default() }.write(out);
+        HighlightedLine { text: line.as_str().as_bytes(), most: MOST_OF_A_LINE, ..HighlightedLine::default() }
+            .write(out);
         out.raw("\n</div>");
     }
     out.raw("</div>\n");

@@ -22,9 +22,9 @@ const FILES: usize = 2_000;
 
 /// The content of the page.
 #[derive(Debug)]
-pub(super) struct Page<'r> {
+pub(super) struct HtmlPage<'r> {
     /// In the order of the change; files that are not in it last.
-    pub(super) files: Vec<File<'r>>,
+    pub(super) files: Vec<FileSection<'r>>,
     /// Findings about the change as a whole, by their index in the review.
     pub(super) whole: Vec<usize>,
     /// Reason why no lines are shown; `None` if lines are shown.
@@ -41,7 +41,7 @@ pub(super) struct Page<'r> {
 
 /// The content of the page for one file.
 #[derive(Debug)]
-pub(super) struct File<'r> {
+pub(super) struct FileSection<'r> {
     pub(super) commit: Option<ObjectId>,
     pub(super) path: RepoPath,
     /// `None` if the stored change does not have the file.
@@ -66,7 +66,7 @@ pub(super) struct Placed {
     pub(super) rows: Range<usize>,
 }
 
-impl<'r> Page<'r> {
+impl<'r> HtmlPage<'r> {
     /// Selects the content of the page.
     pub(super) fn of(review: &'r Review) -> Self {
         let (changes, without_lines) = match &review.record {
@@ -77,10 +77,10 @@ impl<'r> Page<'r> {
             },
         };
         let left_out: &[String] = review.record.as_ref().map_or(&[], |r| &r.left_out);
-        let mut files: Vec<File<'r>> = changes
+        let mut files: Vec<FileSection<'r>> = changes
             .into_iter()
             .map(|(commit, change)| {
-                let mut file = File::new(commit, change.path().clone(), &review.findings);
+                let mut file = FileSection::new(commit, change.path().clone(), &review.findings);
                 file.is_left_out = left_out.contains(&file.path.to_wire());
                 file.shown = vec![Vec::new(); change.text().map_or(0, |t| t.hunks.len())];
                 file.change = Some(change);
@@ -105,7 +105,7 @@ impl<'r> Page<'r> {
 
     /// Selects the lines. A finding whose lines are not selected shows its own code.
     fn choose_lines(&mut self, findings: &[Finding]) {
-        let all: usize = self.files.iter().map(File::rows).sum();
+        let all: usize = self.files.iter().map(FileSection::rows).sum();
         let mut room = LINES;
         self.is_large = all > LINES / 4;
         let mut by_rank: Vec<(usize, usize)> = Vec::new();
@@ -141,7 +141,7 @@ impl<'r> Page<'r> {
         for file in &mut self.files {
             file.loosen();
         }
-        let shown: usize = self.files.iter().map(File::rows_shown).sum();
+        let shown: usize = self.files.iter().map(FileSection::rows_shown).sum();
         self.lines_left_out = all - shown;
     }
 
@@ -152,7 +152,7 @@ impl<'r> Page<'r> {
     }
 }
 
-impl<'r> File<'r> {
+impl<'r> FileSection<'r> {
     fn new(commit: Option<ObjectId>, path: RepoPath, findings: &'r [Finding]) -> Self {
         Self {
             commit,
@@ -227,11 +227,11 @@ impl<'r> File<'r> {
     /// Detaches the findings whose last line is not selected.
     fn loosen(&mut self) {
         let shown = std::mem::take(&mut self.shown);
-        let is_shown = |p: &Placed| {
+        let all = std::mem::take(&mut self.placed).into_iter();
+        let (placed, hidden): (Vec<_>, Vec<_>) = all.partition(|p| {
             let last = p.rows.end.saturating_sub(1);
             shown.get(p.hunk).is_some_and(|ranges| ranges.iter().any(|r| r.contains(&last)))
-        };
-        let (placed, hidden): (Vec<_>, Vec<_>) = std::mem::take(&mut self.placed).into_iter().partition(is_shown);
+        });
         self.loose.extend(hidden.iter().map(|p| p.finding));
         self.loose.sort_unstable();
         self.placed = placed;
@@ -258,7 +258,7 @@ fn chosen(findings: &[Finding]) -> Vec<usize> {
 
 /// Assigns findings to their files, and adds files that the change does not have. Returns the findings without a
 /// file.
-fn place<'r>(findings: &'r [Finding], chosen: &[usize], files: &mut Vec<File<'r>>) -> Vec<usize> {
+fn place<'r>(findings: &'r [Finding], chosen: &[usize], files: &mut Vec<FileSection<'r>>) -> Vec<usize> {
     let mut by_path: HashMap<(Option<ObjectId>, RepoPath), Vec<usize>> = HashMap::new();
     for (i, file) in files.iter().enumerate() {
         by_path.entry((file.commit, file.path.clone())).or_default().push(i);
@@ -271,7 +271,7 @@ fn place<'r>(findings: &'r [Finding], chosen: &[usize], files: &mut Vec<File<'r>
             continue;
         };
         let known = by_path.entry((f.commit, path.clone())).or_insert_with(|| {
-            files.push(File::new(f.commit, path.clone(), findings));
+            files.push(FileSection::new(f.commit, path.clone(), findings));
             vec![files.len() - 1]
         });
         let on_lines = f.lines().and_then(|span| {
@@ -291,7 +291,7 @@ fn place<'r>(findings: &'r [Finding], chosen: &[usize], files: &mut Vec<File<'r>
 }
 
 /// Removes files without findings past a limit, and returns their names.
-fn thin_out(files: &mut Vec<File<'_>>) -> Vec<RepoPath> {
+fn thin_out(files: &mut Vec<FileSection<'_>>) -> Vec<RepoPath> {
     let mut kept = 0;
     let mut names = Vec::new();
     files.retain(|f| {

@@ -8,21 +8,20 @@ const LONGEST: usize = 1_000;
 const PAIRS: usize = 20_000;
 
 /// The byte ranges that only the old line has, and those that only the new one has.
-pub(super) type Changed = (Vec<Range<usize>>, Vec<Range<usize>>);
+pub(super) type ChangedWords = (Vec<Range<usize>>, Vec<Range<usize>>);
 
 /// Compares a removed line with the added one that replaces it.
 ///
 /// `None` if they have too little in common for marks to help, or are too long.
-pub(super) fn changed(old: &[u8], new: &[u8]) -> Option<Changed> {
+pub(super) fn changed(old: &[u8], new: &[u8]) -> Option<ChangedWords> {
     if old.len() > LONGEST || new.len() > LONGEST {
         return None;
     }
     let (a, b) = (words(old), words(new));
-    let word = |text: &'_ [u8], r: &Range<usize>| text[r.clone()].to_vec();
-    let same = |i: usize, j: usize| old[a[i].clone()] == new[b[j].clone()];
-    let most = a.len().min(b.len());
-    let head = (0..most).take_while(|i| same(*i, *i)).count();
-    let tail = (0..most - head).take_while(|i| same(a.len() - 1 - i, b.len() - 1 - i)).count();
+    let old: Vec<&[u8]> = a.iter().map(|r| &old[r.clone()]).collect();
+    let new: Vec<&[u8]> = b.iter().map(|r| &new[r.clone()]).collect();
+    let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
+    let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
     let (rows, columns) = (a.len() - head - tail, b.len() - head - tail);
     let mut kept = [vec![false; a.len()], vec![false; b.len()]];
     for side in &mut kept {
@@ -31,32 +30,41 @@ pub(super) fn changed(old: &[u8], new: &[u8]) -> Option<Changed> {
         side[end..].fill(true);
     }
     if rows * columns <= PAIRS {
-        for (i, j) in common(rows, columns, |i, j| same(head + i, head + j)) {
+        for (i, j) in common(rows, columns, |i, j| old[head + i] == new[head + j]) {
             kept[0][head + i] = true;
             kept[1][head + j] = true;
         }
     }
-    let solid = |text: &[u8], words: &[Range<usize>], kept: &[bool], which: bool| -> usize {
-        let of = words.iter().zip(kept).filter(|(_, k)| **k == which);
-        of.map(|(r, _)| word(text, r).iter().filter(|b| !b.is_ascii_whitespace()).count()).sum()
-    };
-    let alike = solid(old, &a, &kept[0], true);
-    let differing = solid(old, &a, &kept[0], false).max(solid(new, &b, &kept[1], false));
+    let ((alike, removed), (_, added)) = (solid(&old, &kept[0]), solid(&new, &kept[1]));
     // Lines that are mostly different read better without marks.
-    if alike * 4 < differing {
+    if alike * 4 < removed.max(added) {
         return None;
     }
     Some((gone(&a, &kept[0]), gone(&b, &kept[1])))
 }
 
-/// Splits a line into words, runs of spaces, and single other characters.
-fn words(text: &[u8]) -> Vec<Range<usize>> {
-    let class = |b: u8| match b {
+/// Returns the number of bytes of the kept words and of the others, without white space.
+fn solid(words: &[&[u8]], kept: &[bool]) -> (usize, usize) {
+    let (mut alike, mut differing) = (0, 0);
+    for (word, kept) in words.iter().zip(kept) {
+        let bytes = word.iter().filter(|b| !b.is_ascii_whitespace()).count();
+        *(if *kept { &mut alike } else { &mut differing }) += bytes;
+    }
+    (alike, differing)
+}
+
+/// Returns the class of a byte: of a word, a space, or a single other character.
+fn class(b: u8) -> u8 {
+    match b {
         b'_' | 0x80.. => 1,
         _ if b.is_ascii_alphanumeric() => 1,
         b' ' | b'\t' => 2,
         _ => 0,
-    };
+    }
+}
+
+/// Splits a line into words, runs of spaces, and single other characters.
+fn words(text: &[u8]) -> Vec<Range<usize>> {
     let mut out: Vec<Range<usize>> = Vec::new();
     for (i, b) in text.iter().enumerate() {
         match out.last_mut() {
@@ -111,15 +119,17 @@ mod tests {
     use super::*;
 
     fn marked(old: &str, new: &str) -> Option<(String, String)> {
-        let show = |text: &str, ranges: &[Range<usize>]| {
-            let mut out = text.to_owned();
-            for r in ranges.iter().rev() {
-                out.insert(r.end, ']');
-                out.insert(r.start, '[');
-            }
-            out
-        };
-        changed(old.as_bytes(), new.as_bytes()).map(|(a, b)| (show(old, &a), show(new, &b)))
+        changed(old.as_bytes(), new.as_bytes()).map(|(a, b)| (bracketed(old, &a), bracketed(new, &b)))
+    }
+
+    /// Puts brackets around ranges of a text.
+    fn bracketed(text: &str, ranges: &[Range<usize>]) -> String {
+        let mut out = text.to_owned();
+        for r in ranges.iter().rev() {
+            out.insert(r.end, ']');
+            out.insert(r.start, '[');
+        }
+        out
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A line of code as markup: marks, syntax colours, escapes of hidden characters, and a window onto long lines.
 
 use super::markup::{Markup, cut};
-use crate::report::paint::{Kind, Painted};
+use crate::report::paint::{Painted, SyntaxKind};
 use crate::report::words::grouped;
 use crate::untrusted::{Inert, pieces};
 use std::ops::Range;
@@ -11,7 +11,7 @@ const LEAD: usize = 120;
 
 /// A line with its highlighted parts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Code<'a> {
+pub(super) struct HighlightedLine<'a> {
     pub(super) text: &'a [u8],
     /// Bytes that were removed from the start of the line.
     pub(super) skipped: usize,
@@ -25,7 +25,7 @@ pub(super) struct Code<'a> {
     pub(super) most: usize,
 }
 
-impl Code<'_> {
+impl HighlightedLine<'_> {
     /// Appends the line.
     pub(super) fn write(&self, out: &mut Markup) {
         let shown = self.window();
@@ -66,13 +66,13 @@ impl Code<'_> {
     }
 
     /// Returns the style of a byte: marked, part of a changed word, a comment, …
-    fn look(&self, at: usize) -> Look {
+    fn look(&self, at: usize) -> CodeStyle {
         let word = self.words.partition_point(|w| w.end <= at);
         let is_word = self.words.get(word).is_some_and(|w| w.start <= at);
         let part = self.paint.partition_point(|p| p.range.end <= at);
         let kind = self.paint.get(part).filter(|p| p.range.start <= at).map(|p| p.kind);
         let mark = self.mark.is_some_and(|(start, end)| start <= at && at < end);
-        Look { mark, word: is_word, kind, escaped: false }
+        CodeStyle { mark, word: is_word, kind, escaped: false }
     }
 
     /// Writes text without bytes that need an escape.
@@ -96,9 +96,9 @@ impl Code<'_> {
     /// Writes any text, character by character.
     fn pieces(&self, shown: Range<usize>, out: &mut Markup) {
         let mut at = shown.start;
-        let mut open: Option<(Look, Vec<_>)> = None;
+        let mut open: Option<(CodeStyle, Vec<_>)> = None;
         for piece in pieces(&self.text[shown]) {
-            let look = Look { escaped: piece.is_escaped(), ..self.look(at) };
+            let look = CodeStyle { escaped: piece.is_escaped(), ..self.look(at) };
             at += piece.bytes();
             match &mut open {
                 Some((before, run)) if *before == look => run.push(piece),
@@ -117,25 +117,25 @@ impl Code<'_> {
 
 /// The style of a part of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Look {
+struct CodeStyle {
     mark: bool,
     word: bool,
-    kind: Option<Kind>,
+    kind: Option<SyntaxKind>,
     /// The text is the name of a hidden character, not source code.
     escaped: bool,
 }
 
 /// Returns the opening tag of a part.
-fn tag(kind: Kind) -> &'static str {
+fn tag(kind: SyntaxKind) -> &'static str {
     match kind {
-        Kind::Comment => "<span class=c>",
-        Kind::String => "<span class=s>",
-        Kind::Keyword => "<span class=k>",
-        Kind::Number => "<span class=v>",
+        SyntaxKind::Comment => "<span class=c>",
+        SyntaxKind::String => "<span class=s>",
+        SyntaxKind::Keyword => "<span class=k>",
+        SyntaxKind::Number => "<span class=v>",
     }
 }
 
-fn run(text: &str, look: Look, out: &mut Markup) {
+fn run(text: &str, look: CodeStyle, out: &mut Markup) {
     let kind = look.kind.filter(|_| !look.escaped);
     let tags = [
         (look.mark, "<mark>", "</mark>"),
@@ -156,7 +156,7 @@ fn run(text: &str, look: Look, out: &mut Markup) {
 mod tests {
     use super::*;
 
-    fn shown(code: Code<'_>) -> String {
+    fn shown(code: HighlightedLine<'_>) -> String {
         let mut out = Markup::default();
         code.write(&mut out);
         out.as_str().to_owned()
@@ -164,44 +164,45 @@ mod tests {
 
     #[test]
     fn marks_and_changed_words_are_elements_and_the_rest_is_text() {
-        let code = Code { text: b"a <b> && \"c\"", most: 100, ..Code::default() };
+        let code = HighlightedLine { text: b"a <b> && \"c\"", most: 100, ..HighlightedLine::default() };
         assert_eq!(shown(code), "a &lt;b&gt; &amp;&amp; &quot;c&quot;");
         assert_eq!(
-            shown(Code { mark: Some((2, 5)), words: &[0..1, 3..4], ..code }),
+            shown(HighlightedLine { mark: Some((2, 5)), words: &[0..1, 3..4], ..code }),
             "<b>a</b> <mark>&lt;</mark><mark><b>b</b></mark><mark>&gt;</mark> &amp;&amp; &quot;c&quot;"
         );
     }
 
     #[test]
     fn syntax_is_coloured_within_marks_and_not_in_escapes() {
-        let paint = [Painted { range: 0..2, kind: Kind::Keyword }, Painted { range: 5..8, kind: Kind::Comment }];
-        let code = Code { text: b"if x # a", most: 100, paint: &paint, ..Code::default() };
+        let paint =
+            [Painted { range: 0..2, kind: SyntaxKind::Keyword }, Painted { range: 5..8, kind: SyntaxKind::Comment }];
+        let code = HighlightedLine { text: b"if x # a", most: 100, paint: &paint, ..HighlightedLine::default() };
         assert_eq!(shown(code), "<span class=k>if</span> x <span class=c># a</span>");
-        let marked = Code { mark: Some((3, 6)), ..code };
+        let marked = HighlightedLine { mark: Some((3, 6)), ..code };
         assert_eq!(
             shown(marked),
             "<span class=k>if</span> <mark>x </mark><mark><span class=c>#</span></mark><span class=c> a</span>"
         );
-        let hidden = Code { text: "if x #\u{202e}".as_bytes(), ..code };
+        let hidden = HighlightedLine { text: "if x #\u{202e}".as_bytes(), ..code };
         assert_eq!(shown(hidden), "<span class=k>if</span> x <span class=c>#</span><i>\\u{202e}</i>");
     }
 
     #[test]
     fn inj_10_what_hides_is_shown_and_told_apart() {
-        let code = Code { text: "a\u{202e}<\x1b[2Ké".as_bytes(), most: 100, ..Code::default() };
+        let code = HighlightedLine { text: "a\u{202e}<\x1b[2Ké".as_bytes(), most: 100, ..HighlightedLine::default() };
         assert_eq!(shown(code), "a<i>\\u{202e}</i>&lt;<i>\\x1b</i>[2Ké");
-        let mark = Code { mark: Some((1, 4)), ..code };
+        let mark = HighlightedLine { mark: Some((1, 4)), ..code };
         assert_eq!(shown(mark), "a<mark><i>\\u{202e}</i></mark>&lt;<i>\\x1b</i>[2Ké");
-        assert_eq!(shown(Code { text: b"\tx\xff", ..code }), "    x<i>\\xff</i>");
+        assert_eq!(shown(HighlightedLine { text: b"\tx\xff", ..code }), "    x<i>\\xff</i>");
     }
 
     #[test]
     fn a_long_line_is_shown_where_its_mark_is() {
         let text = [&[b'x'; 5_000][..], b"eval(y)", &[b'x'; 5_000]].concat();
-        let code = Code { text: &text, most: 400, ..Code::default() };
+        let code = HighlightedLine { text: &text, most: 400, ..HighlightedLine::default() };
         let out = shown(code);
         assert!(out.starts_with("xxx") && out.ends_with("<i class=x>… 9,607 bytes more …</i>"), "{out}");
-        let out = shown(Code { mark: Some((5_000, 5_007)), skipped: 7, ..code });
+        let out = shown(HighlightedLine { mark: Some((5_000, 5_007)), skipped: 7, ..code });
         assert!(out.starts_with("<i class=x>… 4,887 bytes before …</i>xxx"), "{out}");
         assert!(out.contains("<mark>eval(y)</mark>"), "{out}");
     }

@@ -1,16 +1,17 @@
 //! The files of the change, line by line, with the findings below their lines.
 
-use super::card::{self, Said, Stand};
-use super::change::{File, Page, rows};
+use super::card::{self, ShownMessages, Stand};
+use super::change::{FileSection, HtmlPage, rows};
 use super::changed;
-use super::code::Code;
+use super::code::HighlightedLine;
 use super::markup::Markup;
-use crate::diff::{Body, ChangeKind, FileMode, Hunk, Line, LineKind, TextChange, trim_line_end};
+use crate::diff::{Body, ChangeKind, FileMode, Hunk, HunkLine, LineKind, LineNo, TextChange, trim_line_end};
 use crate::finding::{Finding, Origin};
 use crate::report::paint::{self, Painted};
 use crate::report::plural;
 use crate::review::Review;
 use std::collections::HashMap;
+use std::iter::Peekable;
 use std::ops::Range;
 
 /// Bytes of a line, on a page with few lines and on one with many, at most.
@@ -22,13 +23,13 @@ const BLOCK: usize = 40;
 const BYTES: usize = 24 << 20;
 
 /// Writes the files.
-pub(super) struct Files<'r> {
+pub(super) struct HtmlFiles<'r> {
     pub(super) review: &'r Review,
-    pub(super) page: &'r Page<'r>,
+    pub(super) page: &'r HtmlPage<'r>,
     pub(super) origins: &'r [&'r Origin],
 }
 
-impl<'r> Files<'r> {
+impl<'r> HtmlFiles<'r> {
     /// Writes file number `number` of the page.
     pub(super) fn write(&self, number: usize, out: &mut Markup) {
         let Some(file) = self.page.files.get(number) else { return };
@@ -39,7 +40,7 @@ impl<'r> Files<'r> {
             out.raw(" <span class=tag>not in the stored change</span>");
         }
         out.raw("</summary>\n");
-        let mut said = Said::new();
+        let mut said = ShownMessages::new();
         for index in &file.loose {
             self.card(*index, Stand::OfFile, &mut said, out);
         }
@@ -48,13 +49,13 @@ impl<'r> Files<'r> {
     }
 
     /// Writes a finding.
-    pub(super) fn card(&self, index: usize, stand: Stand, said: &mut Said<'r>, out: &mut Markup) {
+    pub(super) fn card(&self, index: usize, stand: Stand, said: &mut ShownMessages<'r>, out: &mut Markup) {
         let Some(f) = self.review.findings.get(index) else { return };
         let origin = self.origins.iter().position(|o| *o == f.origin()).unwrap_or_default();
         card::write(f, (index, origin), stand, said, out);
     }
 
-    fn lines(&self, file: &File<'r>, said: &mut Said<'r>, out: &mut Markup) {
+    fn lines(&self, file: &FileSection<'r>, said: &mut ShownMessages<'r>, out: &mut Markup) {
         let text = match file.change.as_ref().map(|c| &c.body) {
             _ if file.is_left_out => {
                 out.raw("<p class=none>The lines of this file were not stored: the file is too large, or its name says that it holds secrets.</p>\n");
@@ -92,7 +93,7 @@ impl<'r> Files<'r> {
         out.raw("</div>\n");
     }
 
-    fn hunk(&self, w: &Window<'_, 'r>, said: &mut Said<'r>, out: &mut Markup) {
+    fn hunk(&self, w: &Window<'_, 'r>, said: &mut ShownMessages<'r>, out: &mut Markup) {
         let most = if self.page.is_large { LINE_OF_MANY } else { LINE };
         out.raw("<div class=h>@@ −");
         range(w.hunk.old.start, w.hunk.old.count, out);
@@ -116,7 +117,7 @@ impl<'r> Files<'r> {
                     // A few lines are laid out faster than they are deferred.
                     out.raw(if until - row < BLOCK / 4 { "<div class=\"b few\">" } else { "<div class=b>" });
                 }
-                let look = Look {
+                let look = RowStyle {
                     mark: marked.get(&row).copied(),
                     words: words.get(&row).map_or(&[], Vec::as_slice),
                     paint: paint.get(row).map_or(&[], Vec::as_slice),
@@ -147,7 +148,7 @@ impl<'r> Files<'r> {
 
 /// A hunk, and its shown rows.
 struct Window<'w, 'r> {
-    file: &'w File<'r>,
+    file: &'w FileSection<'r>,
     text: &'w TextChange,
     /// Its number in the file.
     at: usize,
@@ -157,8 +158,14 @@ struct Window<'w, 'r> {
     digits: usize,
 }
 
+impl Window<'_, '_> {
+    fn shows(&self, row: usize) -> bool {
+        self.shown.iter().any(|r| r.contains(&row))
+    }
+}
+
 /// The style of a row.
-struct Look<'a> {
+struct RowStyle<'a> {
     /// A finding is on this row: on these bytes, or on the whole row.
     mark: Option<Option<(u32, u32)>>,
     words: &'a [Range<usize>],
@@ -169,19 +176,18 @@ struct Look<'a> {
     shows_ends: bool,
 }
 
-fn row(line: &Line<'_>, look: &Look<'_>, out: &mut Markup) {
+fn row(line: &HunkLine<'_>, look: &RowStyle<'_>, out: &mut Markup) {
     let (open, close) = match line.kind {
         LineKind::Added => ("<ins", "\n</ins>"),
         LineKind::Removed => ("<del", "\n</del>"),
         LineKind::Context => ("<div", "\n</div>"),
     };
     out.raw(open).raw(if look.mark.is_some() { " class=m" } else { "" }).raw(" data-n=\"");
-    let number = |n: Option<crate::diff::LineNo>| n.map_or_else(String::new, |n| n.get().to_string());
     let (old, new, digits) = (number(line.old), number(line.new), look.digits);
     out.inert(&format!("{old:>digits$} {new:>digits$}")).raw("\">");
     let mark = look.mark.flatten().map(|(start, end)| (start as usize, end as usize));
     let text = trim_line_end(line.text);
-    Code { text, skipped: 0, mark, words: look.words, paint: look.paint, most: look.most }.write(out);
+    HighlightedLine { text, skipped: 0, mark, words: look.words, paint: look.paint, most: look.most }.write(out);
     if look.shows_ends && line.text.ends_with(b"\r\n") {
         out.raw("<i>\\r</i>");
     }
@@ -189,6 +195,11 @@ fn row(line: &Line<'_>, look: &Look<'_>, out: &mut Markup) {
         out.raw("<i class=x> (no line end)</i>");
     }
     out.raw(close);
+}
+
+/// Returns the digits of a line number, or an empty text for a side without the line.
+fn number(n: Option<LineNo>) -> String {
+    n.map_or_else(String::new, |n| n.get().to_string())
 }
 
 fn range(start: u32, count: u32, out: &mut Markup) {
@@ -229,11 +240,11 @@ fn has_both_ends(w: &Window<'_, '_>) -> bool {
 /// Returns the syntax colours of the rows of a hunk. Each side is coloured as a separate text; unchanged lines are
 /// part of the new side.
 fn paint(w: &Window<'_, '_>) -> Vec<Vec<Painted>> {
-    let all: Vec<Line<'_>> = w.text.lines(w.hunk).collect();
-    let side = |other: LineKind| all.iter().filter(move |l| l.kind != other).map(|l| trim_line_end(l.text));
+    let all: Vec<HunkLine<'_>> = w.text.lines(w.hunk).collect();
     let path = w.file.path.as_bytes();
-    let mut old = paint::lines(path, side(LineKind::Added)).into_iter();
-    let mut new = paint::lines(path, side(LineKind::Removed)).into_iter();
+    let old = all.iter().filter(|l| l.kind != LineKind::Added).map(|l| trim_line_end(l.text));
+    let new = all.iter().filter(|l| l.kind != LineKind::Removed).map(|l| trim_line_end(l.text));
+    let (mut old, mut new) = (paint::lines(path, old).into_iter(), paint::lines(path, new).into_iter());
     let mut out = Vec::with_capacity(all.len());
     for line in &all {
         let of_old = if line.kind == LineKind::Added { None } else { old.next() };
@@ -247,27 +258,20 @@ fn paint(w: &Window<'_, '_>) -> Vec<Vec<Painted>> {
 fn changed_words(w: &Window<'_, '_>) -> HashMap<usize, Vec<Range<usize>>> {
     let mut out = HashMap::new();
     let mut lines = w.text.lines(w.hunk).enumerate().peekable();
-    let is_shown = |row: usize| w.shown.iter().any(|r| r.contains(&row));
     while let Some((_, line)) = lines.peek() {
         if line.kind == LineKind::Context {
             lines.next();
             continue;
         }
-        let mut of = |kind: LineKind| {
-            let mut block = Vec::new();
-            while let Some((row, line)) = lines.next_if(|(_, l)| l.kind == kind) {
-                block.push((row, trim_line_end(line.text)));
-            }
-            block
-        };
-        let (removed, added) = (of(LineKind::Removed), of(LineKind::Added));
+        let removed = next_block(&mut lines, LineKind::Removed);
+        let added = next_block(&mut lines, LineKind::Added);
         // Lines can be paired only if the counts are equal.
         if removed.len() != added.len() {
             continue;
         }
         for ((old_row, old), (new_row, new)) in removed.into_iter().zip(added) {
-            if is_shown(old_row)
-                && is_shown(new_row)
+            if w.shows(old_row)
+                && w.shows(new_row)
                 && let Some((gone, come)) = changed::changed(old, new)
             {
                 out.insert(old_row, gone);
@@ -278,8 +282,20 @@ fn changed_words(w: &Window<'_, '_>) -> HashMap<usize, Vec<Range<usize>>> {
     out
 }
 
+/// Takes the next lines of a kind, with their rows and without their line ends.
+fn next_block<'l>(
+    lines: &mut Peekable<impl Iterator<Item = (usize, HunkLine<'l>)>>,
+    kind: LineKind,
+) -> Vec<(usize, &'l [u8])> {
+    let mut block = Vec::new();
+    while let Some((row, line)) = lines.next_if(|(_, l)| l.kind == kind) {
+        block.push((row, trim_line_end(line.text)));
+    }
+    block
+}
+
 /// Writes the heading of a file, after the opening `h3` tag.
-fn head(file: &File<'_>, out: &mut Markup) {
+fn head(file: &FileSection<'_>, out: &mut Markup) {
     out.text(file.path.as_bytes()).raw("</h3>");
     if let Some(change) = &file.change {
         let tag = match change.entry.kind {
@@ -328,7 +344,7 @@ fn head(file: &File<'_>, out: &mut Markup) {
 }
 
 /// Returns the severity of the worst finding of a file that counts.
-pub(super) fn worst(file: &File<'_>) -> Option<&'static str> {
+pub(super) fn worst(file: &FileSection<'_>) -> Option<&'static str> {
     file.findings().filter(|f| f.counts()).map(Finding::severity).max().map(|s| s.name())
 }
 

@@ -1,9 +1,9 @@
 //! The sections of the page around the diff: coverage, skipped files, tests, models, notes.
 
-use super::change::Page;
-use super::diff::Files;
+use super::change::HtmlPage;
+use super::diff::HtmlFiles;
 use super::markup::{Markup, cut};
-use crate::ai::{Models, Usage};
+use crate::ai::{BackendUsage, Models};
 use crate::diff::RepoPath;
 use crate::finding::{Finding, Severity};
 use crate::report::words;
@@ -27,45 +27,40 @@ const PLACES: usize = 6;
 pub(super) fn facts(review: &Review, out: &mut Markup) {
     let (s, c) = (&review.source, &review.coverage);
     out.raw("<section class=facts aria-labelledby=facts><h2 id=facts>What was reviewed</h2>\n<dl>\n");
-    let mut fact = |name: &'static str, write: &dyn Fn(&mut Markup)| {
-        out.raw("<div><dt>").raw(name).raw("</dt><dd>");
-        write(out);
-        out.raw("</dd></div>\n");
-    };
     if let Some(name) = super::repository(review) {
-        fact("Repository", &|o| {
+        fact(out, "Repository", |o| {
             o.text(name);
         });
     }
     if let Some(name) = super::branch(review) {
-        fact("Branch", &|o| {
+        fact(out, "Branch", |o| {
             o.text(name);
         });
     }
     if !s.label.is_empty() {
-        fact("Change", &|o| {
+        fact(out, "Change", |o| {
             o.text(&s.label);
         });
     }
     for (name, id) in [("Base", &s.base), ("Head", &s.head), ("Tree", &s.tree)] {
         if let Some(id) = id {
-            fact(name, &|o| {
+            fact(out, name, |o| {
                 o.raw("<code>").text(id).raw("</code>");
             });
         }
     }
-    fact("Files reviewed", &|o| {
+    fact(out, "Files reviewed", |o| {
         o.number(c.files_reviewed).raw(" of ").number(c.files_total);
     });
     if c.by_reviewer.len() > 1 {
-        fact("By reviewer", &|o| {
+        fact(out, "By reviewer", |o| {
             for (i, (name, share)) in c.by_reviewer.iter().enumerate() {
                 o.raw(if i > 0 { ", " } else { "" }).text(name).raw(" ");
                 o.number(share.files_reviewed).raw(" of ").number(share.files_total);
             }
         });
     }
-    fact("Hunks reviewed", &|o| {
+    fact(out, "Hunks reviewed", |o| {
         o.number(c.hunks_reviewed).raw(" of ").number(c.hunks_total);
         if c.cached > 0 {
             o.raw(", ").number(c.cached).raw(" from the cache");
@@ -73,36 +68,43 @@ pub(super) fn facts(review: &Review, out: &mut Markup) {
     });
     let stat = review.stat;
     if stat.added + stat.removed > 0 {
-        fact("Lines", &|o| {
+        fact(out, "Lines", |o| {
             o.raw("<span class=add>+").number(stat.added).raw("</span> <span class=rem>−").number(stat.removed);
             o.raw("</span>");
         });
     }
-    fact("Reviewed by", &|o| {
+    fact(out, "Reviewed by", |o| {
         o.text(backends(review).join(", "));
     });
-    fact("Policy", &|o| {
+    fact(out, "Policy", |o| {
         o.text(&review.policy.origin).raw(" <code>").text(&review.policy.hash).raw("</code>");
     });
-    fact("Rule set", &|o| {
+    fact(out, "Rule set", |o| {
         o.raw("<code>").text(&review.rules_hash).raw("</code>");
     });
     if let Some(session) = &review.session {
-        fact("Stored as", &|o| {
+        fact(out, "Stored as", |o| {
             o.text(&session.id).raw(", round ").digits(session.round);
         });
     }
     let time = review.timestamp.strftime("%Y-%m-%d %H:%M:%S UTC").to_string();
-    fact("When", &|o| {
+    fact(out, "When", |o| {
         o.raw("<time datetime=\"").text(review.timestamp.to_string()).raw("\">").text(&time);
         o.raw("</time>, took ").text(elapsed(review.duration));
     });
-    fact("Exit code", &|o| {
+    fact(out, "Exit code", |o| {
         // The general meaning of code 0 is wrong if a flag or the policy made it 0.
         let why = zero_because(review).map(|cause| format!("because of {cause}"));
         o.digits(review.exit.code()).raw(": ").inert(why.as_deref().unwrap_or_else(|| review.exit.meaning()));
     });
     out.raw("</dl>\n</section>\n");
+}
+
+/// Writes the name of a fact and its value.
+fn fact(out: &mut Markup, name: &'static str, write: impl FnOnce(&mut Markup)) {
+    out.raw("<div><dt>").raw(name).raw("</dt><dd>");
+    write(out);
+    out.raw("</dd></div>\n");
 }
 
 /// Lists the files that were not reviewed, with the reasons.
@@ -162,7 +164,7 @@ fn more(all: usize, most: usize, what: &'static str, out: &mut Markup) {
 }
 
 /// Lists the blocking findings with links to their positions.
-pub(super) fn blocking(review: &Review, page: &Page<'_>, out: &mut Markup) {
+pub(super) fn blocking(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) {
     let mut all: Vec<(usize, &Finding)> = review.findings.iter().enumerate().filter(|(_, f)| f.blocking).collect();
     if all.is_empty() {
         return;
@@ -197,7 +199,7 @@ pub(super) fn blocking(review: &Review, page: &Page<'_>, out: &mut Markup) {
 }
 
 /// Writes the position of a finding, with a link to it.
-fn place(index: usize, f: &Finding, review: &Review, page: &Page<'_>, out: &mut Markup) {
+fn place(index: usize, f: &Finding, review: &Review, page: &HtmlPage<'_>, out: &mut Markup) {
     let is_shown = page.shows(index);
     if is_shown {
         out.raw("<a href=#F").digits(index as u64 + 1).raw(">");
@@ -216,7 +218,7 @@ fn place(index: usize, f: &Finding, review: &Review, page: &Page<'_>, out: &mut 
 }
 
 /// Writes the findings about the change as a whole.
-pub(super) fn whole<'r>(files: &Files<'r>, page: &'r Page<'r>, out: &mut Markup) {
+pub(super) fn whole<'r>(files: &HtmlFiles<'r>, page: &'r HtmlPage<'r>, out: &mut Markup) {
     if page.whole.is_empty() {
         return;
     }
@@ -229,7 +231,7 @@ pub(super) fn whole<'r>(files: &Files<'r>, page: &'r Page<'r>, out: &mut Markup)
 }
 
 /// Lists the findings that do not count, with the reasons.
-pub(super) fn set_aside(review: &Review, page: &Page<'_>, out: &mut Markup) {
+pub(super) fn set_aside(review: &Review, page: &HtmlPage<'_>, out: &mut Markup) {
     let all: Vec<(usize, &Finding)> = review.findings.iter().enumerate().filter(|(_, f)| !f.counts()).collect();
     if all.is_empty() {
         return;
@@ -419,7 +421,7 @@ fn usage(models: &Models, out: &mut Markup) {
     out.raw("</tbody></table></div>\n</section>\n");
 }
 
-fn spent(u: &Usage, out: &mut Markup) {
+fn spent(u: &BackendUsage, out: &mut Markup) {
     let s = &u.spent;
     out.raw("<tr><th scope=row>").text(&u.backend).raw("<td>").text(&u.model);
     for n in [s.requests, s.input_tokens, s.cached_tokens, s.output_tokens] {
@@ -433,7 +435,7 @@ fn spent(u: &Usage, out: &mut Markup) {
 }
 
 /// Writes how many findings, lines and files the page omits.
-pub(super) fn left_out(page: &Page<'_>, out: &mut Markup) {
+pub(super) fn left_out(page: &HtmlPage<'_>, out: &mut Markup) {
     let bounded = page.lines_left_out + page.findings_left_out + page.files_left_out.len();
     if bounded == 0 {
         return;

@@ -83,13 +83,19 @@ fn inj_16_only_addresses_on_the_web_are_links() {
     }
 }
 
+/// Returns the position of a text in a page.
+#[track_caller]
+fn position(out: &str, what: &str) -> usize {
+    out.find(what).unwrap_or_else(|| panic!("{what}"))
+}
+
 #[test]
 fn a_finding_stands_below_its_last_line_or_with_its_own_code() {
     let out = foreign(&full());
-    let at = |what: &str| out.find(what).unwrap_or_else(|| panic!("{what}"));
     // A conflict of five lines, all of them marked.
-    let conflict = at("<span class=sev>critical</span> Conflict markers</h4>");
-    assert!(at("&gt;&gt;&gt;&gt;&gt;&gt;&gt; topic") < conflict && conflict < at("</span> d() {}"));
+    let conflict = position(&out, "<span class=sev>critical</span> Conflict markers</h4>");
+    let topic = position(&out, "&gt;&gt;&gt;&gt;&gt;&gt;&gt; topic");
+    assert!(topic < conflict && conflict < position(&out, "</span> d() {}"));
     assert_eq!(out.matches(" class=m data-n=\"   9\"").count() + out.matches(" class=m data-n=\"    9\"").count(), 1);
     // The file is in the change, the line is not. This is the fourth note.
     let notes = out.split("<h3>src/notes.rs</h3>").nth(1).unwrap().split("</section>").next().unwrap();
@@ -116,13 +122,15 @@ fn what_is_not_in_the_record_is_named() {
     assert!(out.contains("AKIA****************"), "its own lines stand with the finding");
 }
 
+/// Returns the title of a page.
+fn title(review: &Review) -> String {
+    let out = foreign(review);
+    out.split("<title>").nth(1).unwrap().split("</title>").next().unwrap().to_owned()
+}
+
 #[test]
 fn the_title_names_the_repository_and_the_change() {
     let mut review = full();
-    let title = |review: &Review| {
-        let out = foreign(review);
-        out.split("<title>").nth(1).unwrap().split("</title>").next().unwrap().to_owned()
-    };
     assert!(title(&review).starts_with("Blocked: ") && title(&review).ends_with(" – branch HEAD against origin/main"));
     let top = std::path::PathBuf::from("/work/<shop>");
     let history = crate::policy::Policy::default().history;
@@ -159,6 +167,11 @@ fn code_of_the_change_of_findings_and_of_replacements_has_syntax_colours() {
     assert!(!foreign(&large(7, 1_000, 1)).contains("<span class=k>"));
 }
 
+/// Returns a button that copies a text.
+fn button(label: &str, text: &str) -> String {
+    format!("<button type=button class=copy hidden aria-label=\"{label}\" data-copy=\"{text}\">Copy</button>")
+}
+
 #[test]
 fn what_a_finding_offers_can_be_copied_and_buttons_wait_for_the_script() {
     let mut f = sketch("x", Severity::Major, Category::Bug, "t", "m")
@@ -168,9 +181,6 @@ fn what_a_finding_offers_can_be_copied_and_buttons_wait_for_the_script() {
     f.blocking = true;
     let mut review = warned();
     review.findings = vec![f.clone()];
-    let button = |label: &str, text: &str| {
-        format!("<button type=button class=copy hidden aria-label=\"{label}\" data-copy=\"{text}\">Copy</button>")
-    };
     let out = foreign(&review);
     for expected in [
         button("Copy the replacement", "if x {&#10;&#9;return &quot;&lt;b&gt;&quot;&#10;}"),
@@ -213,35 +223,40 @@ fn commits_of_a_range_keep_their_findings() {
     assert!(files[1].find("line 1<b> new</b>").unwrap() < files[1].find("<article").unwrap());
 }
 
+/// Returns a removed line and the added line that replaces it, as a page shows them.
+fn shown(old: &str, new: &str) -> [String; 2] {
+    let mut review = warned();
+    let text = format!("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-{old}\n+{new}\n b\n");
+    review.record = Some(Record { text: text.into_bytes(), left_out: Vec::new() });
+    let out = foreign(&review);
+    ["<del ", "<ins "].map(|tag| {
+        let line = out.split(tag).nth(1).unwrap().split_once('>').unwrap().1;
+        line.split('\n').next().unwrap().to_owned()
+    })
+}
+
 #[test]
 fn a_change_of_line_ends_is_to_be_seen() {
-    let shown = |old: &str, new: &str| {
-        let mut review = warned();
-        let text = format!("diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n-{old}\n+{new}\n b\n");
-        review.record = Some(Record { text: text.into_bytes(), left_out: Vec::new() });
-        let out = foreign(&review);
-        let line = |tag: &str| out.split(&format!("<{tag} ")).nth(1).unwrap().split_once('>').unwrap().1.to_owned();
-        [line("del"), line("ins")].map(|l| l.split('\n').next().unwrap().to_owned())
-    };
     assert_eq!(shown("a\r", "a"), ["a<i>\\r</i>", "a"]);
     assert_eq!(shown("a", "a\r"), ["a", "a<i>\\r</i>"]);
     assert!(!shown("a", "c").concat().contains("\\r"));
 }
 
+/// Returns the text about the exit code.
+fn exit_code(review: &Review) -> String {
+    let out = foreign(review);
+    out.split("<dt>Exit code</dt><dd>").nth(1).unwrap().split("</dd>").next().unwrap().to_owned()
+}
+
 #[test]
 fn the_exit_code_0_is_explained_by_the_flag_or_key_that_made_it_0() {
-    let fact = |review: &Review| {
-        let out = foreign(review);
-        let fact = out.split("<dt>Exit code</dt><dd>").nth(1).unwrap().split("</dd>").next().unwrap();
-        fact.to_owned()
-    };
-    assert_eq!(fact(&clean()), "0: review complete, no finding blocks");
-    assert_eq!(fact(&incomplete(ExitStatus::Pass)), "0: because of on_incomplete = &quot;warn&quot;");
+    assert_eq!(exit_code(&clean()), "0: review complete, no finding blocks");
+    assert_eq!(exit_code(&incomplete(ExitStatus::Pass)), "0: because of on_incomplete = &quot;warn&quot;");
     let mut blocked = full();
     blocked.exit = ExitStatus::Pass;
-    assert_eq!(fact(&blocked), "0: because of --exit-zero");
+    assert_eq!(exit_code(&blocked), "0: because of --exit-zero");
     blocked.exit = ExitStatus::Block;
-    assert_eq!(fact(&blocked), "1: at least one finding blocks");
+    assert_eq!(exit_code(&blocked), "1: at least one finding blocks");
 }
 
 #[test]
@@ -251,14 +266,14 @@ fn files_and_findings_of_earlier_commits_are_told_from_those_of_the_head() {
     let mut review = warned();
     review.source.head = Some("f".repeat(40));
     review.record = Some(Record { text: format!("{change}commit {id}\n{change}").into_bytes(), left_out: Vec::new() });
-    let of = |commit: Option<&str>| {
+    let findings = [None, crate::diff::ObjectId::from_hex(id)].map(|commit| {
         let sketch = sketch("x", Severity::Major, Category::Bug, "here", "It is.");
         let mut f = sketch.code("conf.py", 3, 3, "", &[b"+b"]).done();
-        f.commit = commit.and_then(crate::diff::ObjectId::from_hex);
+        f.commit = commit;
         f.blocking = true;
         f
-    };
-    review.findings = vec![of(None), of(Some(id))];
+    });
+    review.findings = findings.to_vec();
     let out = foreign(&review);
     let blocks = out.split(">Blocking findings<").nth(1).unwrap().split("</section>").next().unwrap();
     assert!(blocks.contains(">conf.py:3</a>, <a href=#F2>conf.py:3 in commit 1a2b3c4d5e6f</a>"), "{blocks}");

@@ -1,6 +1,6 @@
 //! Code frames: the lines around a finding, with numbers, carets, and a window onto long lines.
 
-use super::page::{ADDED, BOLD, DIM, ESCAPED, Line, PLAIN, Page};
+use super::page::{ADDED, BOLD, DIM, ESCAPED, HumanPage, PLAIN, StyledLine};
 use crate::finding::{Finding, FrameLine};
 use crate::report::words::line_of;
 use crate::untrusted::{self, Inert, Piece};
@@ -89,7 +89,7 @@ pub(super) fn column(f: &Finding) -> Option<usize> {
 }
 
 /// Writes the frame of a finding, if it has one.
-pub(super) fn write(page: &mut Page<'_>, f: &Finding, accent: Style) -> io::Result<()> {
+pub(super) fn write(page: &mut HumanPage<'_>, f: &Finding, accent: Style) -> io::Result<()> {
     let (Some(frame), Some(span)) = (&f.frame, f.lines()) else { return Ok(()) };
     let last = frame.first.get() as usize + frame.lines.len().saturating_sub(1);
     let digits = last.to_string().len().max(3);
@@ -109,7 +109,7 @@ pub(super) fn write(page: &mut Page<'_>, f: &Finding, accent: Style) -> io::Resu
         let cells = Cells::of(line);
         let offset = if cells.skipped == focus_skipped { offset } else { 0 };
         let bar = if line.added { "+" } else { page.glyphs.bar };
-        let row = Line::new()
+        let row = StyledLine::new()
             .put(accent, if marked { "> " } else { "  " })
             .put(if marked { accent } else { DIM }, Inert::new(format!("{number:>digits$} ")))
             .put(if line.added { ADDED } else { DIM }, bar)
@@ -122,7 +122,7 @@ pub(super) fn write(page: &mut Page<'_>, f: &Finding, accent: Style) -> io::Resu
         {
             let from = start.saturating_sub(offset).min(room - 1);
             let to = end.saturating_sub(offset).clamp(from + 1, room);
-            let row = Line::new()
+            let row = StyledLine::new()
                 .space(2 + digits + 1)
                 .put(DIM, page.glyphs.bar)
                 .space(1 + from)
@@ -131,7 +131,9 @@ pub(super) fn write(page: &mut Page<'_>, f: &Finding, accent: Style) -> io::Resu
         }
     }
     if last < span.last.get() as usize {
-        page.line(&Line::new().put(accent, "> ").put(DIM, Inert::new(format!("{:>digits$}", page.glyphs.ellipsis))))?;
+        page.line(
+            &StyledLine::new().put(accent, "> ").put(DIM, Inert::new(format!("{:>digits$}", page.glyphs.ellipsis))),
+        )?;
     }
     Ok(())
 }
@@ -150,7 +152,14 @@ fn window(width: usize, start: usize, end: usize, room: usize) -> usize {
 }
 
 /// Appends the cells of a line from column `offset` on, at most `room` columns.
-fn cut(mut row: Line, cells: &Cells, offset: usize, room: usize, style: Style, ellipsis: &'static str) -> Line {
+fn cut(
+    mut row: StyledLine,
+    cells: &Cells,
+    offset: usize,
+    room: usize,
+    style: Style,
+    ellipsis: &'static str,
+) -> StyledLine {
     let sign = untrusted::width(ellipsis);
     let total = cells.width();
     let left = offset > 0 && total > 0 || cells.skipped > 0;
@@ -182,10 +191,10 @@ fn cut(mut row: Line, cells: &Cells, offset: usize, room: usize, style: Style, e
 }
 
 /// Writes the quote of a finding without a frame.
-pub(super) fn quote(page: &mut Page<'_>, f: &Finding) -> io::Result<()> {
+pub(super) fn quote(page: &mut HumanPage<'_>, f: &Finding) -> io::Result<()> {
     for line in Inert::lines(f.quote()).take(4) {
         let room = page.style.width.saturating_sub(4);
-        let row = Line::new()
+        let row = StyledLine::new()
             .space(2)
             .put(DIM, page.glyphs.bar)
             .put(PLAIN, " ")

@@ -70,7 +70,7 @@ const UNICODE: Glyphs = Glyphs {
 };
 
 /// The output of the report.
-pub(super) struct Page<'a> {
+pub(super) struct HumanPage<'a> {
     out: &'a mut dyn Write,
     pub(super) style: report::Style,
     /// The top of the worktree, for links to files.
@@ -82,11 +82,11 @@ pub(super) struct Page<'a> {
 
 /// A line under construction.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Line(Vec<Span>);
+pub(super) struct StyledLine(Vec<StyledSpan>);
 
 /// A part of a line with one style.
 #[derive(Clone, Debug)]
-struct Span {
+struct StyledSpan {
     style: Style,
     text: Inert,
     link: Option<Link>,
@@ -103,12 +103,15 @@ impl Link {
     /// Validates a target; `None` if it is too long or has a byte that could end the escape sequence or start
     /// another.
     pub(super) fn new(target: &str) -> Option<Self> {
-        let is_safe = |b: u8| b.is_ascii_alphanumeric() || b"-._~/:?#&=%+@".contains(&b);
-        (target.len() <= Self::LONGEST && target.bytes().all(is_safe)).then(|| Self(target.into()))
+        if target.len() > Self::LONGEST {
+            return None;
+        }
+        let is_safe = target.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._~/:?#&=%+@".contains(&b));
+        is_safe.then(|| Self(target.into()))
     }
 }
 
-impl Line {
+impl StyledLine {
     pub(super) fn new() -> Self {
         Self::default()
     }
@@ -122,7 +125,7 @@ impl Line {
     /// Appends text that a terminal may show as a link.
     #[must_use]
     pub(super) fn linked(mut self, style: Style, text: impl Into<Inert>, link: Option<Link>) -> Self {
-        self.0.push(Span { style, text: text.into(), link });
+        self.0.push(StyledSpan { style, text: text.into(), link });
         self
     }
 
@@ -148,7 +151,7 @@ impl Glyphs {
     }
 }
 
-impl<'a> Page<'a> {
+impl<'a> HumanPage<'a> {
     pub(super) fn new(review: &'a Review, style: &report::Style, out: &'a mut dyn Write) -> Self {
         let style = report::Style { width: style.width.max(20), ..style.clone() };
         let glyphs = if style.unicode { &UNICODE } else { &ASCII };
@@ -186,10 +189,10 @@ impl<'a> Page<'a> {
     }
 
     /// Writes a line without wrapping.
-    pub(super) fn line(&mut self, line: &Line) -> io::Result<()> {
+    pub(super) fn line(&mut self, line: &StyledLine) -> io::Result<()> {
         let mut text = String::new();
-        let is_ink = |span: &Span| !span.text.as_str().trim_end_matches(' ').is_empty();
-        let ink = line.0.iter().rposition(is_ink).map_or(0, |i| i + 1);
+        let last = line.0.iter().rposition(|span| !span.text.as_str().trim_end_matches(' ').is_empty());
+        let ink = last.map_or(0, |i| i + 1);
         for (i, span) in line.0[..ink].iter().enumerate() {
             // A space in the last column makes some terminals start a new line.
             let shown = span.text.as_str();
@@ -200,7 +203,7 @@ impl<'a> Page<'a> {
     }
 
     /// Appends a part of a line with its colour and its link.
-    fn paint(&self, span: &Span, shown: &str, out: &mut String) {
+    fn paint(&self, span: &StyledSpan, shown: &str, out: &mut String) {
         let link = span.link.as_ref().filter(|_| self.style.links.is_some() && !shown.is_empty());
         if let Some(Link(target)) = link {
             out.push_str(&format!("\x1b]8;;{target}\x1b\\"));
@@ -222,13 +225,13 @@ impl<'a> Page<'a> {
     }
 
     /// Writes a line, wrapped between words; indents the further lines by `indent` columns.
-    pub(super) fn wrapped(&mut self, line: &Line, indent: usize) -> io::Result<()> {
+    pub(super) fn wrapped(&mut self, line: &StyledLine, indent: usize) -> io::Result<()> {
         let width = self.prose();
         let text: String = line.0.iter().map(|span| span.text.as_str()).collect();
         if line.width() <= width && matches!(untrusted::guard_line(&text), Cow::Borrowed(_)) {
             return self.line(line);
         }
-        let mut row = Line::new();
+        let mut row = StyledLine::new();
         let mut column = 0;
         for word in line.words() {
             let solid = word.iter().map(|part| untrusted::width(part.text.as_str().trim_end())).sum::<usize>();
@@ -237,7 +240,7 @@ impl<'a> Page<'a> {
                 row = row.space(indent);
                 column = indent;
             }
-            for Span { style, text, link } in word {
+            for StyledSpan { style, text, link } in word {
                 // Escaping at the start of a row takes columns, so it is done before the width is measured.
                 let mut rest = if row.is_blank() { text.guarded() } else { text };
                 // A word that is wider than the page is split at its end.
@@ -260,13 +263,13 @@ impl<'a> Page<'a> {
     }
 
     /// Writes untrusted prose: each line wrapped and indented, the first one after a label.
-    pub(super) fn prose_block(&mut self, label: Line, text: &str, indent: usize) -> io::Result<()> {
+    pub(super) fn prose_block(&mut self, label: StyledLine, text: &str, indent: usize) -> io::Result<()> {
         let mut head = Some(label);
         let plain = (!self.style.unicode && !text.is_ascii()).then(|| ascii(text));
         for line in Inert::lines(plain.as_deref().unwrap_or(text).trim_end()) {
             let start = match head.take() {
-                Some(label) => Line::new().space(indent).append(label),
-                None => Line::new().space(indent),
+                Some(label) => StyledLine::new().space(indent).append(label),
+                None => StyledLine::new().space(indent),
             };
             self.wrapped(&start.prose(&line), indent)?;
         }
@@ -274,20 +277,20 @@ impl<'a> Page<'a> {
     }
 }
 
-impl Line {
+impl StyledLine {
     fn is_blank(&self) -> bool {
         self.0.iter().all(|span| span.text.as_str().trim().is_empty())
     }
 
     /// Returns the words with the space after them; a word may have parts of different colours.
-    fn words(&self) -> Vec<Vec<Span>> {
+    fn words(&self) -> Vec<Vec<StyledSpan>> {
         let mut words = vec![Vec::new()];
         for span in &self.0 {
             let mut from = 0;
             for part in span.text.as_str().split_inclusive(' ') {
                 let to = from + part.len();
                 if let Some(word) = words.last_mut() {
-                    word.push(Span { text: span.text.part(from..to), ..span.clone() });
+                    word.push(StyledSpan { text: span.text.part(from..to), ..span.clone() });
                 }
                 if part.ends_with(' ') {
                     words.push(Vec::new());

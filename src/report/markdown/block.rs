@@ -15,7 +15,7 @@ const LEAD: usize = 40;
 const MAX_ABOVE: u32 = 100;
 
 /// Options for the block of a finding.
-pub(super) struct Look {
+pub(super) struct BlockOptions {
     flavor: Flavor,
     /// Bytes of each text, at most.
     prose: usize,
@@ -27,7 +27,7 @@ pub(super) struct Look {
     folded: bool,
 }
 
-impl Look {
+impl BlockOptions {
     /// Returns the options for a comment on the finding's lines.
     pub(super) fn inline(flavor: Flavor) -> Self {
         Self { flavor, prose: 4_000, news: true, beside: true, folded: false }
@@ -77,17 +77,13 @@ pub(super) fn brief(f: &Finding, with_lines: bool) -> String {
 }
 
 /// Returns a finding in paragraphs, with a line end.
-pub(super) fn block(f: &Finding, look: &Look) -> String {
+pub(super) fn block(f: &Finding, look: &BlockOptions) -> String {
     let mut parts = Vec::new();
     if !look.beside {
         parts.extend(frame(f));
     }
-    let text = |label: &str, text: &str| {
-        let text = prose(clipped(text.trim(), look.prose).trim());
-        if label.is_empty() { text } else { format!("**{label}:** {text}") }
-    };
     if look.news && !words::body(f).trim().is_empty() {
-        parts.push(text("", words::body(f)));
+        parts.push(clipped_prose(words::body(f), look.prose));
     }
     parts.extend(words::flow(f, words::ARROW).map(|path| format!("**Data flow:** {}", code(path.as_bytes()))));
     parts.extend(words::also(f).map(|place| format!("**Also:** {}", code(place.as_bytes()))));
@@ -99,7 +95,10 @@ pub(super) fn block(f: &Finding, look: &Look) -> String {
         ("Disputed", f.disputed.as_deref()),
         ("Help", f.suggestion().filter(|_| look.news)),
     ];
-    parts.extend(labelled.into_iter().filter_map(|(label, t)| Some(text(label, t?))));
+    parts.extend(labelled.into_iter().filter_map(|(label, text)| {
+        let text = clipped_prose(text?, look.prose);
+        Some(format!("**{label}:** {text}"))
+    }));
     match suggestion(f, look) {
         Some(suggestion) => parts.push(suggestion),
         None => parts.extend(f.replacement().map(|code| replacement(code, look))),
@@ -124,12 +123,17 @@ pub(super) fn block(f: &Finding, look: &Look) -> String {
     }
 }
 
+/// Returns untrusted text as prose, truncated.
+fn clipped_prose(text: &str, most: usize) -> String {
+    prose(clipped(text.trim(), most).trim())
+}
+
 /// Returns untrusted text on one line, truncated; not escaped.
 pub(super) fn one_line(text: &str, most: usize) -> String {
     clipped(&text.split_whitespace().collect::<Vec<_>>().join(" "), most).into_owned()
 }
 
-fn replacement(code: &str, look: &Look) -> String {
+fn replacement(code: &str, look: &BlockOptions) -> String {
     match code.is_empty() {
         true => "Delete these lines.".to_owned(),
         false => format!("Replace with:\n\n{}", added(&clipped(code, look.prose))),
@@ -137,7 +141,7 @@ fn replacement(code: &str, look: &Look) -> String {
 }
 
 /// Returns the block for a suggestion that the forge can apply.
-fn suggestion(f: &Finding, look: &Look) -> Option<String> {
+fn suggestion(f: &Finding, look: &BlockOptions) -> Option<String> {
     let text = applicable(f).filter(|_| look.beside)?;
     let LineSpan { first, last, .. } = f.lines()?;
     let above = last.get() - first.get();
@@ -164,8 +168,11 @@ pub(in crate::report) fn added(text: &str) -> String {
 /// Returns the lines around a finding, with numbers; without a frame, its quote.
 fn frame(f: &Finding) -> Option<String> {
     let (Some(frame), Some(span)) = (&f.frame, f.lines()) else {
-        let line = |l: &str| FrameLine { text: l.as_bytes().to_vec(), skipped: 0, added: false };
-        let lines: Vec<_> = f.quote().lines().take(4).map(|l| format!("| {}", cut(&line(l), 0))).collect();
+        let lines = f.quote().lines().take(4).map(|l| {
+            let line = FrameLine { text: l.as_bytes().to_vec(), skipped: 0, added: false };
+            format!("| {}", cut(&line, 0))
+        });
+        let lines: Vec<_> = lines.collect();
         return (!lines.is_empty()).then(|| fenced("", &lines.join("\n")));
     };
     let digits = (frame.first.get() as usize + frame.lines.len()).to_string().len();
@@ -191,12 +198,16 @@ fn cut(line: &FrameLine, at: u32) -> String {
     if line.len() <= CODE {
         return format!("{start}{}", Inert::new(line));
     }
-    let boundary = |i: usize| (i..line.len()).find(|i| line[*i] & 0xc0 != 0x80).unwrap_or(line.len());
-    let from = boundary(at.saturating_sub(LEAD).min(line.len()));
+    let from = boundary(line, at.saturating_sub(LEAD).min(line.len()));
     let from = if from <= LEAD { 0 } else { from };
-    let to = boundary((from + CODE).min(line.len()));
+    let to = boundary(line, (from + CODE).min(line.len()));
     let (before, after) = (if from > 0 { "..." } else { start }, if to < line.len() { "..." } else { "" });
     format!("{before}{}{after}", Inert::new(&line[from..to]))
+}
+
+/// Returns the position of the first character of a line at or after a byte.
+fn boundary(line: &[u8], at: usize) -> usize {
+    (at..line.len()).find(|i| line[*i] & 0xc0 != 0x80).unwrap_or(line.len())
 }
 
 /// Returns an untrusted line as the text of a list item.

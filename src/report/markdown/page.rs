@@ -2,7 +2,7 @@
 //! the rest.
 
 use super::Flavor;
-use super::block::{Look, block, brief, icon, item, one_line};
+use super::block::{BlockOptions, block, brief, icon, item, one_line};
 use crate::diff::RepoPath;
 use crate::finding::Finding;
 use crate::report::words::{self, worst_first};
@@ -94,16 +94,18 @@ fn head(review: &Review) -> String {
     let found = totals(review);
     if found.iter().any(|(_, n)| *n > 0) {
         let blocking = report::blocking(review);
-        let row = |name: &str, of: &[(crate::finding::Severity, usize)]| {
-            let cells: Vec<_> = of.iter().map(|(_, n)| n.to_string()).collect();
-            format!("| {name} | {} |\n", cells.join(" | "))
-        };
         let names: Vec<_> = found.iter().map(|(s, _)| format!("{} {}", icon(*s), s.name())).collect();
         out.push_str(&format!("\n\n| | {} |\n|---|---:|---:|---:|---:|\n", names.join(" | ")));
         out.push_str(&row("found", &found));
         out.push_str(&row("blocking", &blocking));
     }
     out
+}
+
+/// Returns a row of the table of findings.
+fn row(name: &str, of: &[(crate::finding::Severity, usize)]) -> String {
+    let cells: Vec<_> = of.iter().map(|(_, n)| n.to_string()).collect();
+    format!("| {name} | {} |\n", cells.join(" | "))
 }
 
 fn capital(text: &str) -> String {
@@ -186,24 +188,19 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     for f in &all {
         *of_file.entry(f.file()).or_default() += 1;
     }
-    let title = |file: Option<&RepoPath>, shown: usize| {
-        let total = of_file.get(&file).copied().unwrap_or_default();
-        let what = if file.is_none() { "The change as a whole: " } else { "" };
-        let count = if shown == total { plural(total, "finding") } else { format!("{shown} of {total} findings") };
-        // `Title` adds the path.
-        format!("{what}{count}")
-    };
-    let mut look = Look::listed(detail.flavor, detail.prose, detail.folded);
+    let mut look = BlockOptions::listed(detail.flavor, detail.prose, detail.folded);
     let mut said = HashSet::new();
     let mut places: HashMap<Option<&RepoPath>, usize> = HashMap::new();
     let mut files: Vec<(Vec<&Finding>, String)> = Vec::new();
     let (mut used, mut shown) = (0, 0);
     for f in &all {
-        let frame = || {
-            let words = title(f.file(), 0) + " and some digits more";
+        let around = if places.contains_key(&f.file()) {
+            0
+        } else {
+            let total = of_file.get(&f.file()).copied().unwrap_or_default();
+            let words = title(f.file(), 0, total) + " and some digits more";
             fold(detail.flavor, true, &Title { path: f.file(), words }, "").len()
         };
-        let around = if places.contains_key(&f.file()) { 0 } else { frame() };
         let says = (f.file(), f.message(), f.suggestion());
         look.news = !said.contains(&says);
         let whole = block(f, &look);
@@ -231,7 +228,7 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let mut out = String::new();
     for (listed, body) in &files {
         let file = listed.first().and_then(|f| f.file());
-        let words = title(file, listed.len());
+        let words = title(file, listed.len(), of_file.get(&file).copied().unwrap_or_default());
         let open = listed.iter().any(|f| f.blocking);
         out.push_str(&fold(detail.flavor, open, &Title { path: file, words }, body));
         out.push('\n');
@@ -244,6 +241,13 @@ fn findings(review: &Review, detail: &Detail<'_>, room: usize) -> String {
         ));
     }
     out
+}
+
+/// Returns the title of a file with findings, to which [`Title`] adds the path.
+fn title(file: Option<&RepoPath>, shown: usize, total: usize) -> String {
+    let what = if file.is_none() { "The change as a whole: " } else { "" };
+    let count = if shown == total { plural(total, "finding") } else { format!("{shown} of {total} findings") };
+    format!("{what}{count}")
 }
 
 /// Returns the parts after the findings that fit.
@@ -286,16 +290,14 @@ fn tests(review: &Review, detail: &Detail<'_>, room: usize) -> String {
 
 fn design(review: &Review, detail: &Detail<'_>, room: usize) -> String {
     let violations = review.models.compliance.iter().flat_map(|c| &c.violations);
-    let entry = |what: &str, severity: crate::finding::Severity, text: &str, reference: Option<&String>| {
+    let violations = violations.map(|v| ("design", v.impact, &v.issue, v.reference.as_ref()));
+    let missing = words::other_missing(review).into_iter();
+    let missing = missing.map(|m| ("missing", m.severity, &m.requirement, m.reference.as_ref()));
+    let items = violations.chain(missing).map(|(what, severity, text, reference)| {
         let reference = reference.map(|r| format!(" ({})", code(one_line(r, PATH)))).unwrap_or_default();
         format!("{what} ({severity}): {}{reference}", prose(&one_line(text, 600)))
-    };
-    let mut items: Vec<_> = violations.map(|v| entry("design", v.impact, &v.issue, v.reference.as_ref())).collect();
-    items.extend(
-        words::other_missing(review)
-            .into_iter()
-            .map(|m| entry("missing", m.severity, &m.requirement, m.reference.as_ref())),
-    );
+    });
+    let items: Vec<_> = items.collect();
     if items.is_empty() {
         return String::new();
     }
@@ -315,12 +317,9 @@ fn set_aside(review: &Review, detail: &Detail<'_>, room: usize) -> String {
         let rule = code(one_line(f.rule_id(), 100));
         format!("{} {rule}{place}{line}{commit}, {label}: {}", f.severity(), item(why))
     });
-    let of = |which: fn(&Finding) -> bool| all.iter().filter(|f| which(f)).count();
-    let counts = [
-        (of(|f| f.waived.is_some()), "waived"),
-        (of(|f| f.waived.is_none() && f.suppressed.is_some()), "suppressed"),
-        (of(|f| f.waived.is_none() && f.suppressed.is_none()), "dispositioned"),
-    ];
+    let waived = all.iter().filter(|f| f.waived.is_some()).count();
+    let suppressed = all.iter().filter(|f| f.waived.is_none() && f.suppressed.is_some()).count();
+    let counts = [(waived, "waived"), (suppressed, "suppressed"), (all.len() - waived - suppressed, "dispositioned")];
     let words: Vec<String> = counts.iter().filter(|(n, _)| *n > 0).map(|(n, what)| format!("{n} {what}")).collect();
     let words = words.join(", ");
     section(detail.flavor, words, &list(items, detail.most, room))

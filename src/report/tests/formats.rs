@@ -1,7 +1,7 @@
 //! Properties of each CI format for any content and size of a review.
 
 use super::super::sample::{clean, empty, full, incomplete, sketch, warned};
-use super::super::{Format, Style};
+use super::super::{ReportFormat, Style};
 use super::text;
 use crate::diff::{LineNo, RepoPath};
 use crate::error::ExitStatus;
@@ -18,13 +18,13 @@ use std::collections::HashSet;
 
 /// A workflow command as GitHub's runner parses it.
 #[derive(Debug)]
-pub(super) struct Command {
+pub(super) struct WorkflowCommand {
     pub(super) name: String,
     properties: Vec<(String, String)>,
     data: String,
 }
 
-impl Command {
+impl WorkflowCommand {
     fn property(&self, key: &str) -> Option<&str> {
         self.properties.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
     }
@@ -32,20 +32,22 @@ impl Command {
 
 /// Parses a line as the runner does: white space first, `::`, a name, a space, properties between commas, `::`, the
 /// data. Percent-encoding is decoded last.
-fn command(line: &str) -> Option<Command> {
+fn command(line: &str) -> Option<WorkflowCommand> {
     let (head, data) = line.trim_start().strip_prefix("::")?.split_once("::")?;
     let (name, properties) = head.split_once(' ').unwrap_or((head, ""));
-    let decode = |text: &str, signs: &[(&str, &str)]| {
-        signs.iter().fold(text.to_owned(), |text, (code, sign)| text.replace(code, sign)).replace("%25", "%")
-    };
     let lines = [("%0D", "\r"), ("%0A", "\n")];
     let within = [lines[0], lines[1], ("%3A", ":"), ("%2C", ",")];
     let properties = properties.split(',').filter_map(|p| p.split_once('='));
-    Some(Command {
+    Some(WorkflowCommand {
         name: name.to_owned(),
-        properties: properties.map(|(k, v)| (k.trim().to_owned(), decode(v, &within))).collect(),
-        data: decode(data, &lines),
+        properties: properties.map(|(k, v)| (k.trim().to_owned(), decoded(v, &within))).collect(),
+        data: decoded(data, &lines),
     })
+}
+
+/// Replaces codes by their signs, and `%25` last.
+fn decoded(text: &str, signs: &[(&str, &str)]) -> String {
+    signs.iter().fold(text.to_owned(), |text, (code, sign)| text.replace(code, sign)).replace("%25", "%")
 }
 
 /// Returns true if a line is a workflow command that our log uses.
@@ -54,32 +56,36 @@ pub(super) fn is_ours(line: &str) -> bool {
     line.starts_with("::") && command(line).is_some_and(|c| OURS.contains(&c.name.as_str()))
 }
 
-fn commands(review: &Review) -> Vec<Command> {
-    text(review, Format::Github, &Style::default()).lines().filter_map(command).collect()
+fn commands(review: &Review) -> Vec<WorkflowCommand> {
+    text(review, ReportFormat::Github, &Style::default()).lines().filter_map(command).collect()
 }
 
-fn json(review: &Review, format: Format) -> Value {
+fn json(review: &Review, format: ReportFormat) -> Value {
     serde_json::from_str(&text(review, format, &Style::default())).unwrap()
+}
+
+/// Returns a path that starts with a number.
+fn numbered_path(n: usize, bytes: &[u8]) -> RepoPath {
+    RepoPath::new([format!("{n:02}").as_bytes(), bytes].concat())
 }
 
 /// Returns the sample with a text in every text field.
 pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
     let mut review = full();
-    let path = |n: usize| RepoPath::new([format!("{n:02}").as_bytes(), bytes].concat());
-    let some = || Some(with.to_owned());
     let findings = review.findings.iter().enumerate().map(|(n, f)| {
         let mut draft = f.draft().clone();
         for field in [&mut draft.rule_id, &mut draft.title, &mut draft.message, &mut draft.quote] {
             *field = with.to_owned();
         }
         for field in [&mut draft.failure, &mut draft.suggestion, &mut draft.replacement, &mut draft.convention] {
-            *field = some();
+            *field = Some(with.to_owned());
         }
         draft.references = vec![with.to_owned(), format!("https://{with}")];
         if let Some(at) = &mut draft.location {
-            at.file = path(n);
+            at.file = numbered_path(n, bytes);
         }
-        draft.also = vec![Also { file: path(50), line: LineNo::new(1).unwrap(), quote: with.to_owned() }];
+        draft.also =
+            vec![Also { file: numbered_path(50, bytes), line: LineNo::new(1).unwrap(), quote: with.to_owned() }];
         draft.flow = FlowRole::ALL.map(|role| FlowStep { line: LineNo::FIRST, role, quote: with.to_owned() }).to_vec();
         let mut made = Finding::sample(draft, f.confidence());
         made.frame = f.frame.clone();
@@ -93,7 +99,7 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
             actor: with.to_owned(),
             link: f.waived.as_ref().map(|_| with.to_owned()),
         });
-        made.disputed = some();
+        made.disputed = Some(with.to_owned());
         made.disposition = f.disposition.as_ref().map(|d| Disposition {
             reason: with.to_owned(),
             owner: with.to_owned(),
@@ -105,17 +111,21 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
         made
     });
     review.findings = arrange(findings.collect());
-    review.notes =
-        vec![Note { file: Some(path(90)), line: LineNo::new(1), text: with.to_owned(), origin: with.to_owned() }];
+    review.notes = vec![Note {
+        file: Some(numbered_path(90, bytes)),
+        line: LineNo::new(1),
+        text: with.to_owned(),
+        origin: with.to_owned(),
+    }];
     for (n, (file, reason)) in review.coverage.failed.iter_mut().enumerate() {
-        *file = file.as_ref().map(|_| path(70 + n));
+        *file = file.as_ref().map(|_| numbered_path(70 + n, bytes));
         *reason = with.to_owned();
     }
     for (n, (file, _)) in review.coverage.skipped.iter_mut().enumerate() {
-        *file = path(80 + n);
+        *file = numbered_path(80 + n, bytes);
     }
     let first = LineSpan { first: LineNo::new(3).unwrap(), last: LineNo::new(3).unwrap(), columns: None };
-    review.first_change = Some(Location { file: path(60), lines: Some(first) });
+    review.first_change = Some(Location { file: numbered_path(60, bytes), lines: Some(first) });
     review.source.label = with.to_owned();
     review.policy.origin = with.to_owned();
     let models = &mut review.models;
@@ -126,18 +136,19 @@ pub(super) fn filled(with: &str, bytes: &[u8]) -> Review {
         (d.backend, d.claim) = (with.to_owned(), with.to_owned());
     }
     for v in models.compliance.iter_mut().flat_map(|c| &mut c.violations) {
-        (v.issue, v.description, v.reference) = (with.to_owned(), with.to_owned(), some());
-        v.recommendation = some();
+        (v.issue, v.description, v.reference) = (with.to_owned(), with.to_owned(), Some(with.to_owned()));
+        v.recommendation = Some(with.to_owned());
     }
     for m in &mut models.missing {
-        (m.requirement, m.reference) = (with.to_owned(), some());
+        (m.requirement, m.reference) = (with.to_owned(), Some(with.to_owned()));
     }
     for o in &mut models.opinions {
         (o.backend, o.text) = (with.to_owned(), with.to_owned());
     }
     models.asked = vec![with.to_owned()];
     if let Some(tests) = &mut review.tests {
-        (tests.summary, tests.failing, tests.coverage) = (with.to_owned(), vec![with.to_owned()], some());
+        (tests.summary, tests.failing, tests.coverage) =
+            (with.to_owned(), vec![with.to_owned()], Some(with.to_owned()));
     }
     review
 }
@@ -181,9 +192,13 @@ pub(super) fn hostile() -> Vec<(String, Vec<u8>)> {
 fn inj_10_to_16_no_text_acts_in_any_format() {
     for (with, bytes) in hostile() {
         let review = filled(&with, &bytes);
-        for format in Format::ALL {
+        for format in ReportFormat::ALL {
             // Colour only affects what people read.
-            let colors = if matches!(format, Format::Human | Format::Github) { &[false, true][..] } else { &[false] };
+            let colors = if matches!(format, ReportFormat::Human | ReportFormat::Github) {
+                &[false, true][..]
+            } else {
+                &[false]
+            };
             for &color in colors {
                 let out = text(&review, format, &Style { color, ..Style::default() });
                 let out = if color { super::strip(&out) } else { out };
@@ -191,7 +206,7 @@ fn inj_10_to_16_no_text_acts_in_any_format() {
                 assert_eq!(active, None, "{format:?} {with:?}");
                 for line in out.lines() {
                     assert!(!line.contains("##[") && !line.contains("##vso["), "{format:?}: {line:?}");
-                    let ours = format == Format::Github && is_ours(line);
+                    let ours = format == ReportFormat::Github && is_ours(line);
                     assert!(ours || !line.trim_start().starts_with("::"), "{format:?}: {line:?}");
                 }
             }
@@ -201,16 +216,10 @@ fn inj_10_to_16_no_text_acts_in_any_format() {
 
 #[test]
 fn inj_11_and_12_the_log_for_github_holds_its_own_commands_and_no_other() {
-    let shape = |review: &Review| -> Vec<(String, Vec<String>)> {
-        let keys = |c: &Command| {
-            c.properties.iter().map(|(k, _)| k.clone()).filter(|k| !k.starts_with("col") && k != "endColumn").collect()
-        };
-        commands(review).iter().map(|c| (c.name.clone(), keys(c))).collect()
-    };
-    let calm = shape(&filled("calm", b"calm"));
+    let calm = shape_of_commands(&filled("calm", b"calm"));
     assert!(calm.len() > 20, "{calm:?}");
     for (with, bytes) in hostile() {
-        assert_eq!(shape(&filled(&with, &bytes)), calm, "{with:?}");
+        assert_eq!(shape_of_commands(&filled(&with, &bytes)), calm, "{with:?}");
     }
     let told = commands(&filled("x\n::stop-commands::t", b"a,line=7::b%0A"));
     let error = told.iter().find(|c| c.property("file").is_some()).unwrap();
@@ -218,19 +227,30 @@ fn inj_11_and_12_the_log_for_github_holds_its_own_commands_and_no_other() {
     assert!(error.property("file").unwrap().ends_with("a,line=7::b%0A"), "{error:?}");
 }
 
+/// Returns the names of the commands, and of their properties except columns.
+fn shape_of_commands(review: &Review) -> Vec<(String, Vec<String>)> {
+    let shapes = commands(review).into_iter().map(|c| {
+        let keys = c.properties.into_iter().map(|(k, _)| k);
+        (c.name, keys.filter(|k| !k.starts_with("col") && k != "endColumn").collect())
+    });
+    shapes.collect()
+}
+
+/// Returns the keys of each entry, except the suggestions.
+fn keys(entries: &Value) -> Vec<Vec<String>> {
+    let objects = entries.as_array().unwrap().iter().map(|e| e.as_object().unwrap());
+    objects.map(|e| e.keys().filter(|k| *k != "suggestions").cloned().collect()).collect()
+}
+
 #[test]
 fn json_formats_hold_what_they_were_given() {
-    let keys = |entries: &Value| -> Vec<Vec<String>> {
-        let keys = |e: &Value| e.as_object().unwrap().keys().filter(|k| *k != "suggestions").cloned().collect();
-        entries.as_array().unwrap().iter().map(keys).collect()
-    };
     let calm = filled("calm", b"calm");
     for (with, bytes) in hostile() {
         let review = filled(&with, &bytes);
-        assert_eq!(keys(&json(&review, Format::Gitlab)).len(), keys(&json(&calm, Format::Gitlab)).len());
-        let (theirs, ours) = (json(&review, Format::Rdjson), json(&calm, Format::Rdjson));
+        assert_eq!(keys(&json(&review, ReportFormat::Gitlab)).len(), keys(&json(&calm, ReportFormat::Gitlab)).len());
+        let (theirs, ours) = (json(&review, ReportFormat::Rdjson), json(&calm, ReportFormat::Rdjson));
         assert_eq!(keys(&theirs["diagnostics"]).len(), keys(&ours["diagnostics"]).len());
-        for entry in json(&review, Format::Gitlab).as_array().unwrap() {
+        for entry in json(&review, ReportFormat::Gitlab).as_array().unwrap() {
             assert!(!entry["description"].as_str().unwrap().contains('\n'), "{entry}");
             let path = entry["location"]["path"].as_str().unwrap();
             assert!(!path.starts_with(['/', '.']) && !path.split('/').any(|s| s == ".."), "{path:?}");
@@ -244,32 +264,38 @@ fn json_formats_hold_what_they_were_given() {
 
 #[test]
 fn inj_16_junit_stays_xml_and_keeps_its_shape() {
-    let shape = |review: &Review| -> Vec<String> {
-        let xml = text(review, Format::Junit, &Style::default());
-        let document = roxmltree::Document::parse(&xml).unwrap_or_else(|e| panic!("{e}\n{xml}"));
-        document.descendants().filter(roxmltree::Node::is_element).map(|n| n.tag_name().name().to_owned()).collect()
-    };
-    let calm = shape(&filled("calm", b"calm"));
+    let calm = elements(&filled("calm", b"calm"));
     for (with, bytes) in hostile() {
-        assert_eq!(shape(&filled(&with, &bytes)), calm, "{with:?}");
+        assert_eq!(elements(&filled(&with, &bytes)), calm, "{with:?}");
     }
-    let xml = text(&filled("]]><a b='c'>\u{1b}", b"x"), Format::Junit, &Style::default());
+    let xml = text(&filled("]]><a b='c'>\u{1b}", b"x"), ReportFormat::Junit, &Style::default());
     let document = roxmltree::Document::parse(&xml).unwrap();
     let failure = document.descendants().find(|n| n.has_tag_name("failure")).unwrap();
     assert!(failure.text().unwrap().contains("]]><a b='c'>\\x1b"), "{:?}", failure.text());
 }
 
+/// Returns the names of the elements of the report for JUnit.
+fn elements(review: &Review) -> Vec<String> {
+    let xml = text(review, ReportFormat::Junit, &Style::default());
+    let document = roxmltree::Document::parse(&xml).unwrap_or_else(|e| panic!("{e}\n{xml}"));
+    document.descendants().filter(roxmltree::Node::is_element).map(|n| n.tag_name().name().to_owned()).collect()
+}
+
+/// Returns the number of descendants with a name, as an attribute states it.
+fn count_of(node: roxmltree::Node<'_, '_>, name: &str) -> String {
+    node.descendants().filter(|n| n.has_tag_name(name)).count().to_string()
+}
+
 #[test]
 fn junit_counts_what_it_holds() {
     for review in [full(), warned(), clean(), empty(), incomplete(ExitStatus::Incomplete)] {
-        let xml = text(&review, Format::Junit, &Style::default());
+        let xml = text(&review, ReportFormat::Junit, &Style::default());
         let document = roxmltree::Document::parse(&xml).unwrap();
         for suite in document.descendants().filter(|n| n.tag_name().name().starts_with("testsuite")) {
-            let of = |name: &str| suite.descendants().filter(|n| n.has_tag_name(name)).count().to_string();
             for (attribute, element) in [("tests", "testcase"), ("failures", "failure"), ("errors", "error")] {
-                assert_eq!(suite.attribute(attribute), Some(of(element).as_str()), "{attribute}");
+                assert_eq!(suite.attribute(attribute), Some(count_of(suite, element).as_str()), "{attribute}");
             }
-            let skipped = suite.has_tag_name("testsuite").then(|| of("skipped"));
+            let skipped = suite.has_tag_name("testsuite").then(|| count_of(suite, "skipped"));
             assert_eq!(suite.attribute("skipped"), skipped.as_deref());
         }
         let cases: Vec<_> = document.descendants().filter(|n| n.has_tag_name("testcase")).collect();
@@ -286,10 +312,10 @@ fn junit_counts_what_it_holds() {
 #[test]
 fn dotenv_holds_words_and_numbers() {
     for (with, bytes) in hostile() {
-        let out = text(&filled(&with, &bytes), Format::Dotenv, &Style::default());
-        assert_eq!(out, text(&full(), Format::Dotenv, &Style::default()));
+        let out = text(&filled(&with, &bytes), ReportFormat::Dotenv, &Style::default());
+        assert_eq!(out, text(&full(), ReportFormat::Dotenv, &Style::default()));
     }
-    let out = text(&full(), Format::Dotenv, &Style::default());
+    let out = text(&full(), ReportFormat::Dotenv, &Style::default());
     for line in out.lines() {
         let (key, value) = line.split_once('=').unwrap();
         assert!(key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{line}");
@@ -304,9 +330,9 @@ fn dotenv_holds_words_and_numbers() {
 fn what_a_person_let_through_is_not_annotated() {
     let review = full();
     for f in review.findings.iter().filter(|f| !f.counts()) {
-        let github = text(&review, Format::Github, &Style::default());
+        let github = text(&review, ReportFormat::Github, &Style::default());
         assert!(!github.lines().any(|l| is_ours(l) && l.contains(f.rule_id())), "{github}");
-        for format in [Format::Gitlab, Format::Rdjson] {
+        for format in [ReportFormat::Gitlab, ReportFormat::Rdjson] {
             assert!(!json(&review, format).to_string().contains(f.rule_id()), "{format:?}");
         }
     }
@@ -319,25 +345,25 @@ fn an_incomplete_review_says_so_in_every_format() {
     let error = told.iter().find(|c| c.name == "error").unwrap();
     assert!(error.data.contains("data/dump.sql: the object is damaged"), "{error:?}");
     assert!(!commands(&incomplete(ExitStatus::Pass)).iter().any(|c| c.name == "error"), "the step is green");
-    let entries = json(&review, Format::Gitlab);
+    let entries = json(&review, ReportFormat::Gitlab);
     assert_eq!(entries[0]["severity"], "blocker");
     assert_eq!(entries[0]["location"]["path"], "data/dump.sql");
-    let result = json(&review, Format::Rdjson);
+    let result = json(&review, ReportFormat::Rdjson);
     assert_eq!((&result["severity"], &result["diagnostics"][0]["severity"]), (&"ERROR".into(), &"ERROR".into()));
-    let xml = text(&review, Format::Junit, &Style::default());
+    let xml = text(&review, ReportFormat::Junit, &Style::default());
     assert!(xml.contains("<error message=\"Not reviewed: the object is damaged\""), "{xml}");
-    assert!(text(&review, Format::Dotenv, &Style::default()).contains("verdict=incomplete\n"));
+    assert!(text(&review, ReportFormat::Dotenv, &Style::default()).contains("verdict=incomplete\n"));
     // Without any position, this format cannot report the failure.
     let mut nowhere = review;
     nowhere.coverage.failed = vec![(None, "backend claude did not answer".to_owned())];
-    assert_eq!(json(&nowhere, Format::Gitlab), serde_json::json!([]));
+    assert_eq!(json(&nowhere, ReportFormat::Gitlab), serde_json::json!([]));
 }
 
 #[test]
 fn a_clean_review_is_empty_where_that_means_clean() {
     for review in [clean(), empty()] {
-        assert_eq!(text(&review, Format::Gitlab, &Style::default()), "[]\n");
-        assert_eq!(json(&review, Format::Rdjson)["diagnostics"], serde_json::json!([]));
+        assert_eq!(text(&review, ReportFormat::Gitlab, &Style::default()), "[]\n");
+        assert_eq!(json(&review, ReportFormat::Rdjson)["diagnostics"], serde_json::json!([]));
         assert!(commands(&review).is_empty());
     }
 }
@@ -351,41 +377,45 @@ fn code_quality_fingerprints_are_unique_and_stable() {
     other.commit = crate::diff::ObjectId::from_hex("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d");
     review.findings.extend([twin, other]);
     review.findings = arrange(review.findings);
-    let entries = json(&review, Format::Gitlab);
+    let entries = json(&review, ReportFormat::Gitlab);
     let prints: Vec<&str> = entries.as_array().unwrap().iter().map(|e| e["fingerprint"].as_str().unwrap()).collect();
     assert_eq!(prints.iter().collect::<HashSet<_>>().len(), prints.len(), "{prints:?}");
     assert!(prints.iter().any(|p| p.ends_with("-1")), "{prints:?}");
-    assert_eq!(entries, json(&review, Format::Gitlab));
+    assert_eq!(entries, json(&review, ReportFormat::Gitlab));
     let whole = entries.as_array().unwrap().iter().find(|e| e["check_name"] == "sample-lockfile-drift").unwrap();
     assert_eq!(whole["location"], serde_json::json!({ "path": "cmd/serve/main.go", "lines": { "begin": 42 } }));
 }
 
+/// Returns the diagnostic of a rule.
+fn diagnostic<'v>(result: &'v Value, rule: &str) -> &'v Value {
+    let all = result["diagnostics"].as_array().unwrap();
+    all.iter().find(|d| d["code"]["value"] == rule).unwrap_or_else(|| panic!("{rule}: {result}"))
+}
+
 #[test]
 fn rdjson_counts_columns_in_bytes_from_one() {
-    let result = json(&full(), Format::Rdjson);
-    let of = |rule: &str| {
-        let all = result["diagnostics"].as_array().unwrap();
-        all.iter().find(|d| d["code"]["value"] == rule).unwrap_or_else(|| panic!("{rule}: {result}"))
-    };
+    let result = json(&full(), ReportFormat::Rdjson);
     // A tab, `label := "`, six bytes of Japanese, and the text after them.
-    let range = &of("sample-go-exec-shell")["location"]["range"];
+    let range = &diagnostic(&result, "sample-go-exec-shell")["location"]["range"];
     assert_eq!(range["start"], serde_json::json!({ "line": 42, "column": 28 }));
     assert_eq!(
         range["end"],
         serde_json::json!({ "line": 42, "column": 28 + "exec.Command(\"sh\", \"-c\", \"ls \"+dir)".len() })
     );
     // A range over several lines has no columns and includes the last line.
-    let range = &of("sample-conflict-marker")["location"]["range"];
+    let range = &diagnostic(&result, "sample-conflict-marker")["location"]["range"];
     assert_eq!(range, &serde_json::json!({ "start": { "line": 9 }, "end": { "line": 13 } }));
-    assert!(of("sample-attributes-hide-files")["location"].get("range").is_none(), "a file as a whole");
-    assert_eq!(of("sample-js-eval")["code"]["url"], "https://cwe.mitre.org/data/definitions/95.html");
+    let whole = diagnostic(&result, "sample-attributes-hide-files");
+    assert!(whole["location"].get("range").is_none(), "a file as a whole");
+    let eval = diagnostic(&result, "sample-js-eval");
+    assert_eq!(eval["code"]["url"], "https://cwe.mitre.org/data/definitions/95.html");
 }
 
 #[test]
 fn lines_of_an_earlier_commit_are_not_taken_for_lines_of_the_head() {
     let mut review = full();
     review.source.head = Some("f".repeat(40));
-    let result = json(&review, Format::Rdjson);
+    let result = json(&review, ReportFormat::Rdjson);
     let all = result["diagnostics"].as_array().unwrap();
     let earlier = all.iter().find(|d| d["code"]["value"] == "sample-generic-password").unwrap();
     assert_eq!(earlier["location"], serde_json::json!({ "path": "deploy.sh" }));
@@ -394,14 +424,18 @@ fn lines_of_an_earlier_commit_are_not_taken_for_lines_of_the_head() {
     assert_eq!(earlier.property("line"), None);
 }
 
+/// Returns true if SARIF has a result for a finding.
+fn is_result(f: &Finding) -> bool {
+    f.counts() || f.is_set_aside()
+}
+
 #[test]
 fn sarif_holds_no_result_that_was_let_through_and_tells_of_it() {
     let review = full();
-    let log = json(&review, Format::Sarif);
+    let log = json(&review, ReportFormat::Sarif);
     let run = &log["runs"][0];
     let results = run["results"].as_array().unwrap();
-    let is_result = |f: &&Finding| f.counts() || f.is_set_aside();
-    assert_eq!(results.len(), review.findings.iter().filter(is_result).count());
+    assert_eq!(results.len(), review.findings.iter().filter(|f| is_result(f)).count());
     let deferred = "deferred by a.thor until 2026-04-01: after the migration";
     let suppression = serde_json::json!([{ "kind": "external", "status": "accepted", "justification": deferred }]);
     for r in results {
@@ -428,7 +462,7 @@ fn sarif_replacement(code: &str) -> Value {
         .until(3)
         .replace(code);
     review.findings.push(finding.done());
-    let log = json(&review, Format::Sarif);
+    let log = json(&review, ReportFormat::Sarif);
     let result = &log["runs"][0]["results"][0];
     let change = &result["fixes"][0]["artifactChanges"][0];
     assert_eq!(change["artifactLocation"], result["locations"][0]["physicalLocation"]["artifactLocation"]);
@@ -457,29 +491,33 @@ fn sarif_has_at_most_a_thousand_replacements() {
             .replace("safe_load(text)");
         review.findings.push(finding.done());
     }
-    let log = json(&review, Format::Sarif);
+    let log = json(&review, ReportFormat::Sarif);
     let results = log["runs"][0]["results"].as_array().unwrap();
     let with = results.iter().filter(|r| r.get("fixes").is_some()).count();
     assert_eq!((results.len(), with), (1_200, 1_000));
 }
 
+/// Returns a finding of a key on a line.
+fn key(n: u32, commit: Option<&str>) -> Finding {
+    let mut f = sketch("key", Severity::Critical, Category::Security, "a key", "Revoke it.")
+        .code("k.py", n, n, "AKIA****", &[b"+AKIA****"])
+        .done();
+    f.commit = commit.and_then(crate::diff::ObjectId::from_hex);
+    f
+}
+
+/// Returns the hashes of the results of SARIF.
+fn hashes(review: &Review) -> Vec<String> {
+    let log = json(review, ReportFormat::Sarif);
+    let all = log["runs"][0]["results"].as_array().unwrap();
+    all.iter().map(|r| r["partialFingerprints"]["primaryLocationLineHash"].as_str().unwrap().to_owned()).collect()
+}
+
 #[test]
 fn what_has_one_fingerprint_stays_apart_in_sarif_and_junit() {
-    let key = |n: u32, commit: Option<&str>| {
-        let mut f = sketch("key", Severity::Critical, Category::Security, "a key", "Revoke it.")
-            .code("k.py", n, n, "AKIA****", &[b"+AKIA****"])
-            .done();
-        f.commit = commit.and_then(crate::diff::ObjectId::from_hex);
-        f
-    };
     let mut review = warned();
     let (one, two) = ("1a".repeat(20), "2b".repeat(20));
     review.findings = arrange(vec![key(1, None), key(1, Some(&one)), key(1, Some(&two)), key(2, Some(&two))]);
-    let hashes = |review: &Review| -> Vec<String> {
-        let log = json(review, Format::Sarif);
-        let all = log["runs"][0]["results"].as_array().unwrap();
-        all.iter().map(|r| r["partialFingerprints"]["primaryLocationLineHash"].as_str().unwrap().to_owned()).collect()
-    };
     let all = hashes(&review);
     assert_eq!(all.iter().collect::<HashSet<_>>().len(), 4, "{all:?}");
     assert_eq!(all[0], format!("{}:1", review.findings[0].fingerprint()));
@@ -488,13 +526,12 @@ fn what_has_one_fingerprint_stays_apart_in_sarif_and_junit() {
     assert_eq!(hashes(&review), all[1..], "the others keep theirs");
 
     // The name of the last twin equals a numbered name.
-    let plain = |title: &str| sketch("t", Severity::Minor, Category::Bug, title, title).file("a.py").done();
     let long = "x".repeat(450);
-    review.findings =
-        vec![plain("a"), plain("a"), plain("a (2)"), plain("a"), plain(&long), plain(&format!("{long}y"))];
-    let failed = |why: &str| (Some(RepoPath::from("a.py")), why.to_owned());
-    review.coverage.failed = vec![failed("one"), failed("two")];
-    let xml = text(&review, Format::Junit, &Style::default());
+    review.findings = ["a", "a", "a (2)", "a", &long, &format!("{long}y")]
+        .map(|title| sketch("t", Severity::Minor, Category::Bug, title, title).file("a.py").done())
+        .to_vec();
+    review.coverage.failed = ["one", "two"].map(|why| (Some(RepoPath::from("a.py")), why.to_owned())).to_vec();
+    let xml = text(&review, ReportFormat::Junit, &Style::default());
     let document = roxmltree::Document::parse(&xml).unwrap();
     let cases: Vec<_> = document.descendants().filter(|n| n.has_tag_name("testcase")).collect();
     let names: HashSet<_> = cases.iter().map(|n| (n.attribute("classname"), n.attribute("name"))).collect();
@@ -508,7 +545,7 @@ fn inj_16_no_output_of_a_test_attaches_a_file() {
     let mut review = filled(evil, b"[[ATTACHMENT|b]]");
     for blocking in [true, false] {
         review.findings.iter_mut().for_each(|f| f.blocking = blocking);
-        let xml = text(&review, Format::Junit, &Style::default());
+        let xml = text(&review, ReportFormat::Junit, &Style::default());
         let document = roxmltree::Document::parse(&xml).unwrap();
         let mut said: Vec<String> = document.descendants().filter_map(|n| n.text().map(str::to_owned)).collect();
         said.extend(document.descendants().flat_map(|n| n.attributes()).map(|a| a.value().to_owned()));
@@ -522,7 +559,7 @@ fn a_file_on_which_two_backends_failed_is_one_file() {
     let mut review = incomplete(ExitStatus::Incomplete);
     let again = (review.coverage.failed[0].0.clone(), "backend local did not answer".to_owned());
     review.coverage.failed.push(again);
-    for format in [Format::Human, Format::Summary, Format::Html, Format::Github] {
+    for format in [ReportFormat::Human, ReportFormat::Summary, ReportFormat::Html, ReportFormat::Github] {
         let out = text(&review, format, &Style { width: 200, ..Style::default() });
         assert!(out.contains("1 file was not reviewed") && !out.contains("2 files were not"), "{format:?}: {out}");
     }
@@ -533,35 +570,38 @@ fn a_file_on_which_two_backends_failed_is_one_file() {
 fn with_an_inner_commit() -> Review {
     let mut review = full();
     review.source.head = Some("f".repeat(40));
-    let of = |commit: Option<&str>| {
+    for commit in [crate::diff::ObjectId::from_hex(&"1a2b3c4d5e".repeat(4)), None] {
         let mut f = sketch("inner", Severity::Critical, Category::Security, "password", "Readable for good.")
             .code("conf.py", 2, 3, "********", &[b" a = 1", b"+P = '********'", b" b = 2"])
             .done();
-        f.commit = commit.and_then(crate::diff::ObjectId::from_hex);
+        f.commit = commit;
         f.blocking = true;
-        f
-    };
-    review.findings.extend([of(Some(&"1a2b3c4d5e".repeat(4))), of(None)]);
+        review.findings.push(f);
+    }
     review.findings = arrange(review.findings);
     review
 }
 
 #[test]
 fn sarif_names_no_line_of_the_head_for_what_an_earlier_commit_holds() {
-    let log = json(&with_an_inner_commit(), Format::Sarif);
+    let log = json(&with_an_inner_commit(), ReportFormat::Sarif);
     let all = log["runs"][0]["results"].as_array().unwrap();
-    let of = |inner: bool| {
-        let mut own = all.iter().filter(|r| r["ruleId"] == "sample-inner");
-        own.find(|r| r["properties"].get("commit").is_some() == inner).unwrap()
-    };
-    let place = &of(true)["locations"][0]["physicalLocation"];
+    let own = all.iter().filter(|r| r["ruleId"] == "sample-inner");
+    let (inner, of_head): (Vec<&Value>, Vec<&Value>) = own.partition(|r| r["properties"].get("commit").is_some());
+    let place = &inner[0]["locations"][0]["physicalLocation"];
     assert_eq!(place["artifactLocation"]["uri"], "conf.py");
     // GitHub rejects a result without a line.
     assert_eq!(place["region"], serde_json::json!({ "startLine": 1 }));
     assert!(place.get("contextRegion").is_none(), "{place}");
-    let place = &of(false)["locations"][0]["physicalLocation"];
+    let place = &of_head[0]["locations"][0]["physicalLocation"];
     assert_eq!((&place["region"]["startLine"], &place["contextRegion"]["startLine"]), (&3.into(), &2.into()));
     assert_eq!(place["region"]["snippet"]["text"], "********");
+}
+
+/// Returns the number of entries about `conf.py` with a text in a field.
+fn count_saying(entries: &Value, field: &str, said: &str) -> usize {
+    let own = entries.as_array().unwrap().iter().filter(|e| e.to_string().contains("conf.py"));
+    own.filter(|e| e[field].to_string().contains(said)).count()
 }
 
 #[test]
@@ -571,15 +611,10 @@ fn every_format_names_the_commit_of_what_is_not_in_the_head() {
     let told = commands(&review);
     let annotations: Vec<_> = told.iter().filter(|c| c.property("file") == Some("conf.py")).collect();
     assert_eq!(annotations.iter().filter(|c| c.data.contains(said)).count(), 1, "{annotations:?}");
-    let entries = |value: &Value, field: &str, of: &str| {
-        let all: Vec<Value> =
-            value.as_array().unwrap().iter().filter(|e| e.to_string().contains(of)).cloned().collect();
-        all.iter().filter(|e| e[field].to_string().contains(said)).count()
-    };
-    assert_eq!(entries(&json(&review, Format::Gitlab), "description", "conf.py"), 1);
-    assert_eq!(entries(&json(&review, Format::Rdjson)["diagnostics"], "message", "conf.py"), 1);
-    assert_eq!(entries(&json(&review, Format::Sarif)["runs"][0]["results"], "message", "conf.py"), 1);
-    let xml = text(&review, Format::Junit, &Style::default());
+    assert_eq!(count_saying(&json(&review, ReportFormat::Gitlab), "description", said), 1);
+    assert_eq!(count_saying(&json(&review, ReportFormat::Rdjson)["diagnostics"], "message", said), 1);
+    assert_eq!(count_saying(&json(&review, ReportFormat::Sarif)["runs"][0]["results"], "message", said), 1);
+    let xml = text(&review, ReportFormat::Junit, &Style::default());
     let document = roxmltree::Document::parse(&xml).unwrap();
     let cases: Vec<_> = document.descendants().filter(|n| n.attribute("classname") == Some("conf.py")).collect();
     let names: Vec<_> = cases.iter().filter_map(|n| n.attribute("name")).collect();
@@ -589,7 +624,9 @@ fn every_format_names_the_commit_of_what_is_not_in_the_head() {
     assert_eq!(bodies.iter().filter(|b| b.contains(said)).count(), 1, "{xml}");
     // The findings are in the head, or in a commit that need not be mentioned.
     let own = full();
-    for format in [Format::Github, Format::Gitlab, Format::Rdjson, Format::Junit, Format::Sarif] {
+    for format in
+        [ReportFormat::Github, ReportFormat::Gitlab, ReportFormat::Rdjson, ReportFormat::Junit, ReportFormat::Sarif]
+    {
         assert!(!text(&own, format, &Style::default()).contains("not in the head"), "{format:?}");
     }
 }
@@ -632,15 +669,15 @@ fn ci_09_six_thousand_findings_fit_into_every_format() {
         }
         let count = told.iter().find(|c| c.property("title") == Some("More findings")).unwrap();
         assert!(count.data.contains("of 6000 findings are annotated"), "{count:?}");
-        let log = text(&review, Format::Github, &Style::default());
+        let log = text(&review, ReportFormat::Github, &Style::default());
         assert!(log.len() < 200_000, "{}", log.len());
         assert!(log.contains("2000 of 6000 findings block this change"), "{}", &log[log.len() - 900..]);
-        let xml = text(&review, Format::Junit, &Style::default());
+        let xml = text(&review, ReportFormat::Junit, &Style::default());
         assert!(xml.len() < 30_000_000 && xml.contains("5000 of 6000 findings are listed"), "{}", xml.len());
     }
-    assert_eq!(json(&review, Format::Gitlab).as_array().unwrap().len(), 6_001);
-    assert_eq!(json(&review, Format::Rdjson)["diagnostics"].as_array().unwrap().len(), 6_001);
-    assert!(text(&review, Format::Dotenv, &Style::default()).contains("findings=6000\nblocking=2000\n"));
+    assert_eq!(json(&review, ReportFormat::Gitlab).as_array().unwrap().len(), 6_001);
+    assert_eq!(json(&review, ReportFormat::Rdjson)["diagnostics"].as_array().unwrap().len(), 6_001);
+    assert!(text(&review, ReportFormat::Dotenv, &Style::default()).contains("findings=6000\nblocking=2000\n"));
 }
 
 #[test]
@@ -649,17 +686,17 @@ fn slo_02_every_format_that_lists_findings_says_how_many_it_does_not_list() {
     review.unlisted =
         Unlisted { counting: [190_000, 0, 9_700, 0], blocking: [190_000, 0, 0, 0], warning: 9_700, suppressed: 7 };
     let style = Style { width: 400, ..Style::default() };
-    for format in Format::ALL {
+    for format in ReportFormat::ALL {
         let text = text(&review, format, &style).replace("\\_", "_");
         // JUnit counts suppressed findings too: they are skipped cases.
         let total = ["200,000 findings", "200000 findings", "200007 findings", "findings=200000"];
         assert!(total.iter().any(|t| text.contains(t)), "{format:?}: {}", &text[text.len().saturating_sub(900)..]);
     }
-    let report = json(&review, Format::Json);
+    let report = json(&review, ReportFormat::Json);
     let summary = &report["summary"];
     assert_eq!((&summary["critical"], &summary["minor"]), (&190_100.into(), &9_800.into()));
     assert_eq!((&summary["unlisted"]["blocking"], &summary["suppressed"]), (&190_000.into(), &7.into()));
-    assert!(text(&review, Format::Dotenv, &style).contains("findings=200000\nblocking=190100\n"));
+    assert!(text(&review, ReportFormat::Dotenv, &style).contains("findings=200000\nblocking=190100\n"));
     assert!(super::super::summary_line(&review).contains("findings=200000"));
 }
 

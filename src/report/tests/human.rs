@@ -1,9 +1,9 @@
 //! Properties of the terminal report in addition to its recorded texts: order, carets, hints and links.
 
 use super::super::sample::{full, sketch, warned};
-use super::super::{Format, Links, Style};
+use super::super::{Links, ReportFormat, Style};
 use super::{human, text};
-use crate::ai::Missing;
+use crate::ai::UnmetRequirement;
 use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, Severity, arrange};
 use crate::policy::Policy;
@@ -42,9 +42,9 @@ fn findings_of_a_file_are_worst_first_and_then_in_the_order_of_their_lines() {
     ]);
     let texts = ["other-file", "critical", "first-minor", "second-minor"];
     assert!(order(&human(&review, 80), &texts).is_sorted());
-    let html = text(&review, Format::Html, &Style::default());
+    let html = text(&review, ReportFormat::Html, &Style::default());
     assert!(order(&html[html.find("<main").unwrap()..], &texts[1..]).is_sorted(), "{html}");
-    let markdown = text(&review, Format::Markdown, &Style::default());
+    let markdown = text(&review, ReportFormat::Markdown, &Style::default());
     assert!(order(&markdown, &["critical", "first-minor", "second-minor", "other-file"]).is_sorted());
 }
 
@@ -101,20 +101,18 @@ fn the_hint_is_a_comment_that_can_be_pasted() {
 
 #[test]
 fn secrets_and_what_a_comment_cannot_suppress_get_a_waiver_for_a_hint() {
-    let secret = || {
-        sketch("x", Severity::Critical, Category::Security, "t", "m")
-            .rule("aws-access-key-id")
-            .code("a.py", 1, 1, "AKIA****************", &[b"+k = 'AKIA****************'"])
-            .done()
-    };
-    let whole = || sketch("x", Severity::Critical, Category::Bug, "t", "m").file("data.bin").done();
-    for f in [secret(), whole(), on_line(Severity::Critical, "package.json", 1, "t")] {
+    let secret = sketch("x", Severity::Critical, Category::Security, "t", "m")
+        .rule("aws-access-key-id")
+        .code("a.py", 1, 1, "AKIA****************", &[b"+k = 'AKIA****************'"])
+        .done();
+    let whole = sketch("x", Severity::Critical, Category::Bug, "t", "m").file("data.bin").done();
+    for f in [secret.clone(), whole, on_line(Severity::Critical, "package.json", 1, "t")] {
         let report = human(&blocked(vec![f.clone()]), 120);
         assert!(report.contains(&format!(", pass --waive {}=REASON\n", f.fingerprint())), "{report}");
         assert!(!report.contains("ignore["), "{report}");
     }
     // With an additional finding that a comment can suppress, both hints are shown.
-    let both = human(&blocked(vec![secret(), on_line(Severity::Major, "b.py", 2, "t")]), 80);
+    let both = human(&blocked(vec![secret, on_line(Severity::Major, "b.py", 2, "t")]), 80);
     assert!(both.contains("    # claude-reviewer: ignore[sample-x] reason\n") && both.contains("--waive "), "{both}");
     assert!(both.contains("hint: to waive a.py:1:6"), "{both}");
 }
@@ -122,7 +120,7 @@ fn secrets_and_what_a_comment_cannot_suppress_get_a_waiver_for_a_hint() {
 #[test]
 fn in_a_gate_no_comment_is_offered() {
     let review = blocked(vec![on_line(Severity::Major, "a.py", 1, "t")]);
-    let report = text(&review, Format::Human, &Style { in_ci: true, ..Style::default() });
+    let report = text(&review, ReportFormat::Human, &Style { in_ci: true, ..Style::default() });
     assert!(report.contains("--waive ") && !report.contains("ignore["), "{report}");
 }
 
@@ -131,8 +129,8 @@ fn targets(report: &str) -> Vec<&str> {
     let mut out = Vec::new();
     for (i, after) in report.split("\x1b]8;;").enumerate().skip(1) {
         let (target, _) = after.split_once("\x1b\\").expect("the sequence is terminated");
-        let is_safe = |b: u8| b.is_ascii_alphanumeric() || b"-._~/:?#&=%+@*".contains(&b);
-        assert!(target.bytes().all(is_safe), "{target:?}");
+        let mut bytes = target.bytes();
+        assert!(bytes.all(|b| b.is_ascii_alphanumeric() || b"-._~/:?#&=%+@*".contains(&b)), "{target:?}");
         assert_eq!(target.is_empty(), i % 2 == 0, "links open and close in turn: {report:?}");
         out.extend(Some(target).filter(|t| !t.is_empty()));
     }
@@ -153,7 +151,7 @@ fn linked(review: &mut Review, top: &str, host: &str, width: usize) -> String {
         remotes: Vec::new(),
     });
     let links = Some(Links { host: host.to_owned() });
-    text(review, Format::Human, &Style { links, width, ..Style::default() })
+    text(review, ReportFormat::Human, &Style { links, width, ..Style::default() })
 }
 
 #[test]
@@ -180,7 +178,7 @@ fn inj_10_file_positions_are_links_that_no_name_escapes() {
 fn there_is_no_link_without_a_worktree_to_an_earlier_commit_or_with_a_long_target() {
     let mut review = blocked(vec![on_line(Severity::Major, "a.py", 7, "t")]);
     let links = Some(Links { host: "box".to_owned() });
-    let report = text(&review, Format::Human, &Style { links, ..Style::default() });
+    let report = text(&review, ReportFormat::Human, &Style { links, ..Style::default() });
     assert_eq!(targets(&report), Vec::<&str>::new());
     review.findings[0].commit = crate::diff::ObjectId::from_hex("1a2b3c4d5e6f708192a3b4c5d6e7f8091a2b3c4d");
     assert_eq!(targets(&linked(&mut review, "/r", "box", 80)), Vec::<&str>::new());
@@ -204,12 +202,12 @@ fn a_missing_requirement_that_is_a_finding_is_written_once_in_reports_for_people
         sketch("gap", Severity::Major, Category::MissingRequirement, requirement, &format!("{requirement}.")).done(),
     );
     let listed = review.models.missing[0].requirement.clone();
-    review.models.missing.push(Missing {
+    review.models.missing.push(UnmetRequirement {
         requirement: format!("{requirement}."),
         reference: Some("SHOP-12".to_owned()),
         severity: Severity::Major,
     });
-    for format in [Format::Human, Format::Markdown] {
+    for format in [ReportFormat::Human, ReportFormat::Markdown] {
         let report = text(&review, format, &Style::default());
         assert_eq!(report.matches(requirement).count(), 1, "{format:?}: {report}");
         assert!(report.contains(&listed), "{format:?}: a requirement that is not a finding is listed: {report}");

@@ -3,12 +3,13 @@
 
 use super::super::markdown::{Flavor, comment, comment_for, finding};
 use super::super::sample::{clean, empty, full, incomplete, sketch};
-use super::super::{Format, Style};
+use super::super::{ReportFormat, Style};
 use super::formats::{filled, flood, hostile};
 use super::text;
 use crate::diff::RepoPath;
 use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, Severity};
+use crate::review::Review;
 
 /// Returns the text that a renderer does not treat as code: without fenced blocks and inline code.
 fn outside_of_code(markdown: &str) -> String {
@@ -80,22 +81,34 @@ fn assert_inert(markdown: &str) {
         assert!(!begins || ours.iter().any(|o| line.starts_with(o)), "{line:?}");
         let bare =
             line.replace("[CWE-", "").replace("](https://cwe.mitre.org/", "").replace("&#8203;", ";").replace("&#", "");
-        let unescaped = |mark: char| {
-            bare.char_indices()
-                .any(|(i, c)| c == mark && bare[..i].bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 0)
-        };
-        assert!(!unescaped('[') && !unescaped('~') && !unescaped('$'), "{line:?}");
+        assert!(!["[", "~", "$"].iter().any(|mark| has_unescaped(&bare, mark)), "{line:?}");
         assert!(!bare.contains("://") && !bare.contains("www."), "{line:?}");
-        let reference =
-            |sign: &str| bare.match_indices(sign).any(|(i, _)| bare[i + 1..].starts_with(|c: char| c.is_ascii_digit()));
-        assert!(!reference("#") && !reference("!"), "{line:?}");
+        assert!(!has_reference(&bare, "#") && !has_reference(&bare, "!"), "{line:?}");
     }
+}
+
+/// Returns true if a text has a mark after an even number of backslashes.
+fn has_unescaped(text: &str, mark: &str) -> bool {
+    let mut marks = text.match_indices(mark);
+    marks.any(|(i, _)| text[..i].bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 0)
+}
+
+/// Returns true if a text has a number after a sign.
+fn has_reference(text: &str, sign: &str) -> bool {
+    text.match_indices(sign).any(|(i, _)| text[i + 1..].starts_with(|c: char| c.is_ascii_digit()))
+}
+
+/// Returns the number of folded sections that a page opens, and of those that it closes.
+fn folds(page: &str) -> (usize, usize) {
+    (page.matches("<details").count(), page.matches("</details>").count())
+}
+
+fn summary(review: &Review) -> String {
+    text(review, ReportFormat::Summary, &Style::default())
 }
 
 #[test]
 fn inj_13_nothing_in_markdown_acts() {
-    let folds = |page: &str| (page.matches("<details").count(), page.matches("</details>").count());
-    let summary = |review: &_| text(review, Format::Summary, &Style::default());
     let calm = filled("calm", b"calm");
     for (with, bytes) in hostile() {
         let review = filled(&with, &bytes);
@@ -106,7 +119,7 @@ fn inj_13_nothing_in_markdown_acts() {
             }
         }
         let rdjson: serde_json::Value =
-            serde_json::from_str(&text(&review, Format::Rdjson, &Style::default())).unwrap();
+            serde_json::from_str(&text(&review, ReportFormat::Rdjson, &Style::default())).unwrap();
         for d in rdjson["diagnostics"].as_array().unwrap() {
             // Reviewdog writes into a comment: the name of the rule, possibly as a link, and the message.
             assert_inert(d["message"].as_str().unwrap());
@@ -133,7 +146,8 @@ fn inj_13_a_message_of_rdjson_shows_its_code_as_code() {
         .done();
     let mut review = clean();
     review.findings = vec![f];
-    let rdjson: serde_json::Value = serde_json::from_str(&text(&review, Format::Rdjson, &Style::default())).unwrap();
+    let rdjson: serde_json::Value =
+        serde_json::from_str(&text(&review, ReportFormat::Rdjson, &Style::default())).unwrap();
     assert_eq!(
         rdjson["diagnostics"][0]["message"],
         "`*.`&#64;&#8203;acme/team`.py` hides\n\nfixes \\#&#8203;1\n\\/approve\n\\# a\n\n\
@@ -144,7 +158,7 @@ fn inj_13_a_message_of_rdjson_shows_its_code_as_code() {
 #[test]
 fn severities_have_icons_and_the_details_of_findings_are_folded_in_comments() {
     let review = full();
-    let (comment, summary) = (comment(&review, 65_536), text(&review, Format::Summary, &Style::default()));
+    let (comment, summary) = (comment(&review, 65_536), text(&review, ReportFormat::Summary, &Style::default()));
     for (icon, severity) in [("⛔", "critical"), ("🔴", "major"), ("🟡", "minor"), ("🔵", "suggestion")] {
         for page in [&comment, &summary] {
             assert!(page.contains(&format!(" | {icon} {severity} |")), "{severity}: {page}");
@@ -184,7 +198,7 @@ fn ci_09_a_comment_fits_and_counts_what_it_leaves_out() {
             assert!(outside.contains("**critical: ") && !outside.contains("**suggestion: "), "the worst are shown");
         }
     }
-    let summary = text(&review, Format::Summary, &Style::default());
+    let summary = text(&review, ReportFormat::Summary, &Style::default());
     assert!(summary.len() < 1 << 20 && summary.contains("2000 of 6000 findings block"), "{}", summary.len());
     for (with, bytes) in hostile() {
         let review = filled(&with, &bytes);
@@ -208,7 +222,7 @@ fn the_verdict_stands_first() {
              change: 3 critical, 5 major. The review is incomplete: ",
         ),
     ] {
-        for format in [Format::Summary, Format::Markdown] {
+        for format in [ReportFormat::Summary, ReportFormat::Markdown] {
             let page = text(&review, format, &Style::default());
             assert!(page.starts_with(first), "{page}");
         }

@@ -1,12 +1,12 @@
 //! Team rules: the files that the policy names, and how a change weakens them.
 
 use super::super::scan::Scanned;
-use super::super::source::{Content, Part};
+use super::super::source::{ChangePart, PartContent};
 use crate::diff::{FileMode, RepoPath};
 use crate::error::{Error, Result};
 use crate::git::{Reader, Repo, State};
 use crate::policy::{self, Layer, Policy};
-use crate::rules::{self, RuleFile, RuleSet, Version};
+use crate::rules::{self, RuleFile, RuleSet, RulesVersion};
 
 /// Bytes of a rule file, at most.
 const MAX_RULE_FILE: usize = 1 << 20;
@@ -23,8 +23,7 @@ pub(super) fn rules(policy: &Policy, state: &State, reader: &mut Reader<'_>) -> 
     let mut files = Vec::new();
     for folder in &policy.rules.paths {
         let rule_files = names(std::slice::from_ref(folder), state, reader)?;
-        let is_link = |mode: Option<FileMode>| mode == Some(FileMode::Symlink);
-        if rule_files.is_empty() && (named || is_link(reader.mode(state, &folder_of(folder))?)) {
+        if rule_files.is_empty() && (named || reader.mode(state, &folder_of(folder))? == Some(FileMode::Symlink)) {
             let error = Error::usage(format!("no rule file (*.toml, *.yml) in {folder}, which rules.paths names"));
             return Err(error
                 .hint_person("links are not followed; see the setting: claude-reviewer policy show --origin")
@@ -90,7 +89,7 @@ pub(in crate::review) fn folders(state: &State, reader: &mut Reader<'_>) -> Vec<
 }
 
 /// The ends of a part, and the rule files that differ between them.
-struct Ends {
+struct RuleFileEnds {
     base: State,
     head: State,
     changed: Vec<RepoPath>,
@@ -98,19 +97,19 @@ struct Ends {
 
 /// Reports how a part weakens the team rules once it is merged.
 pub(super) fn weakened(
-    part: &Part,
+    part: &ChangePart,
     repo: &Repo,
     reader: &mut Reader<'_>,
     rules: &RuleSet,
     out: &mut Scanned,
 ) -> Result<()> {
     let ends = match &part.content {
-        Content::Change(change) => {
+        PartContent::Change(change) => {
             let sides = change.entries.iter().flat_map(|e| [&e.old, &e.new]).flatten();
             let changed: Vec<_> = sides.map(|s| &s.path).filter(|p| is_rule_file(p)).cloned().collect();
-            Ends { base: change.base.clone(), head: change.head.clone(), changed }
+            RuleFileEnds { base: change.base.clone(), head: change.head.clone(), changed }
         }
-        Content::Commit(id) => {
+        PartContent::Commit(id) => {
             let head = repo.state_of(*id)?;
             let Some(policy) = policy_of(&head, reader)? else { return Ok(()) };
             let mut base = None;
@@ -127,9 +126,9 @@ pub(super) fn weakened(
                 base = Some(before);
             }
             let Some(base) = base else { return Ok(()) };
-            Ends { base, head, changed }
+            RuleFileEnds { base, head, changed }
         }
-        Content::Given(_) => return Ok(()),
+        PartContent::Given(_) => return Ok(()),
     };
     if ends.changed.is_empty() {
         return Ok(());
@@ -142,7 +141,7 @@ pub(super) fn weakened(
         before.paths.iter().filter(|p| after.paths.iter().any(|q| folder_of(p) == folder_of(q))).cloned().collect();
     let old = files(&kept, &ends.base, reader)?;
     let new = files(&after.paths, &ends.head, reader)?;
-    let (old, new) = (Version { files: &old, policy: &before }, Version { files: &new, policy: &after });
+    let (old, new) = (RulesVersion { files: &old, policy: &before }, RulesVersion { files: &new, policy: &after });
     let first = out.findings.len();
     for w in rules::weakened(old, new, &ends.changed) {
         rules.policy_weakened(&w.path, w.line, &w.text, &mut out.findings);

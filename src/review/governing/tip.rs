@@ -6,13 +6,13 @@ use super::{at, project_file, team};
 use crate::diff::{ObjectId, RepoPath};
 use crate::error::Result;
 use crate::git::{Reader, Repo, State};
-use crate::policy::{self, Policy, Project, RulesPolicy, Sources};
+use crate::policy::{self, Policy, ProjectFile, RulesPolicy, Sources};
 use crate::request::{Authority, ReviewRequest};
-use crate::rules::{RuleSet, Version};
+use crate::rules::{RuleSet, RulesVersion};
 
 /// The tip of the target branch, if it differs from the merge base.
 #[derive(Debug)]
-pub(super) struct Tip {
+pub(super) struct TargetTip {
     pub(super) id: ObjectId,
     pub(super) state: State,
     /// Display name: `main (1a2b3c4d5e6f)`.
@@ -23,17 +23,17 @@ pub(super) struct Tip {
 
 #[derive(Debug)]
 struct Other {
-    project: Option<Project>,
+    project: Option<ProjectFile>,
     policy: Policy,
 }
 
 /// The reason why the policy of the tip applies.
-enum Why {
+enum TipReason {
     Stricter,
     Elsewhere,
 }
 
-impl Tip {
+impl TargetTip {
     /// Reads the policy at the tip; `None` if only the policy of the merge base can apply.
     ///
     /// # Errors
@@ -74,25 +74,27 @@ impl Tip {
     ///
     /// # Errors
     ///
-    /// Same as [`Tip::of`].
+    /// Same as [`TargetTip::of`].
     pub(super) fn decides(
         &self,
         base: &State,
-        project: Option<&Project>,
+        project: Option<&ProjectFile>,
         rules: Option<&RulesPolicy>,
         reader: &mut Reader<'_>,
     ) -> Result<Option<String>> {
         let why = match (&self.other, rules) {
             (Some(other), _) => self.compared(other, base, project, reader)?,
-            (None, Some(rules)) => self.has_stricter_rules((rules, base), rules, reader)?.then_some(Why::Stricter),
+            (None, Some(rules)) => {
+                self.has_stricter_rules((rules, base), rules, reader)?.then_some(TipReason::Stricter)
+            }
             (None, None) => None,
         };
         let from = base.commit().map_or_else(String::new, |id| format!(" ({})", id.short()));
         Ok(why.map(|why| match why {
-            Why::Stricter => {
+            TipReason::Stricter => {
                 format!("{} is stricter than where this change branched off{from}, and decides", self.name)
             }
-            Why::Elsewhere => format!(
+            TipReason::Elsewhere => format!(
                 "{} says otherwise than where this change branched off{from} who is asked or where data goes, and \
                  decides",
                 self.name
@@ -105,24 +107,24 @@ impl Tip {
         &self,
         other: &Other,
         base: &State,
-        project: Option<&Project>,
+        project: Option<&ProjectFile>,
         reader: &mut Reader<'_>,
-    ) -> Result<Option<Why>> {
-        let bytes = |p: Option<&Project>| p.map(|p| p.file.bytes.clone());
-        let (now, before) = (bytes(other.project.as_ref()), bytes(project));
+    ) -> Result<Option<TipReason>> {
+        let now = other.project.as_ref().map(|p| p.file.bytes.clone());
+        let before = project.map(|p| p.file.bytes.clone());
         let team = team::rules(&other.policy, &self.state, reader).map_err(|e| at(&self.name, e))?;
         let rules = RuleSet::new(&RulesPolicy::default(), &team).map_err(|e| at(&self.name, e))?;
         let weaker = policy::weakened(now.as_deref(), before.as_deref(), |id| rules.severity(id));
         // A missing file at the merge base alone does not make the tip stricter.
         if weaker.iter().any(|w| before.is_some() || !w.key.is_empty()) {
-            return Ok(Some(Why::Stricter));
+            return Ok(Some(TipReason::Stricter));
         }
         // If the old policy cannot be read, it counts as weaker.
         let old = policy::rules_of(before.as_deref()).unwrap_or_default();
         if self.has_stricter_rules((&old, base), &other.policy.rules, reader)? {
-            return Ok(Some(Why::Stricter));
+            return Ok(Some(TipReason::Stricter));
         }
-        Ok(policy::asks_otherwise(now.as_deref(), before.as_deref()).then_some(Why::Elsewhere))
+        Ok(policy::asks_otherwise(now.as_deref(), before.as_deref()).then_some(TipReason::Elsewhere))
     }
 
     /// Returns true if the team rules at the tip report more.
@@ -143,7 +145,7 @@ impl Tip {
         let before = team::files(&old.paths, base, reader)?;
         let moved = now.iter().filter(|f| !before.contains(f)).chain(before.iter().filter(|f| !now.contains(f)));
         let changed: Vec<RepoPath> = moved.map(|f| f.path.clone()).collect();
-        let (now, before) = (Version { files: &now, policy: new }, Version { files: &before, policy: old });
+        let (now, before) = (RulesVersion { files: &now, policy: new }, RulesVersion { files: &before, policy: old });
         Ok(!crate::rules::weakened(now, before, &changed).is_empty())
     }
 
@@ -152,10 +154,10 @@ impl Tip {
     }
 
     /// Returns the project file of the tip, given that of the merge base.
-    pub(super) fn project(&self, before: Option<&Project>) -> Option<Project> {
+    pub(super) fn project(&self, before: Option<&ProjectFile>) -> Option<ProjectFile> {
         match &self.other {
             Some(other) => other.project.clone(),
-            None => before.map(|p| Project::at_base(self.id, p.file.bytes.clone())),
+            None => before.map(|p| ProjectFile::at_base(self.id, p.file.bytes.clone())),
         }
     }
 

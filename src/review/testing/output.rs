@@ -165,46 +165,45 @@ fn examples(line: &str) -> Option<u64> {
 
 fn failing(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
-    let mut note = |name: &str| {
-        let name = name.trim().trim_end_matches(" (unhandled)");
-        let name = &name[..name.floor_char_boundary(MAX_NAME)];
-        let is_new = !name.is_empty() && !out.iter().any(|known| known == name);
-        if is_new && out.len() < MAX_NAMES {
-            out.push(name.to_owned());
-        }
-    };
     for c in FAILING.iter().flat_map(|r| r.captures_iter(text)) {
-        c.iter().skip(1).flatten().take(1).for_each(|m| note(m.as_str()));
+        c.iter().skip(1).flatten().take(1).for_each(|m| add_name(&mut out, m.as_str()));
     }
-    junit(text).iter().for_each(|name| note(name));
+    junit(text).iter().for_each(|name| add_name(&mut out, name));
     if text.lines().any(|l| l.trim_end().ends_with(" failing")) {
-        mocha(text).iter().for_each(|name| note(name));
+        mocha(text).iter().for_each(|name| add_name(&mut out, name));
     }
     if out.is_empty() {
         let crossed = CROSSED.iter().flat_map(|r| r.captures_iter(text));
-        let names: Vec<&str> = crossed.filter_map(|c| c.name("name")).map(|m| m.as_str()).collect();
-        let mut note = |name: &str| {
+        for name in crossed.filter_map(|c| c.name("name")).map(|m| m.as_str()) {
             if !name.ends_with(':') && !out.iter().any(|k| k == name) && out.len() < MAX_NAMES {
                 out.push(name[..name.floor_char_boundary(MAX_NAME)].to_owned());
             }
-        };
-        names.into_iter().for_each(&mut note);
+        }
     }
     out
+}
+
+/// Adds the name of a failed test that is not in the list yet.
+fn add_name(names: &mut Vec<String>, name: &str) {
+    let name = name.trim().trim_end_matches(" (unhandled)");
+    let name = &name[..name.floor_char_boundary(MAX_NAME)];
+    let is_new = !name.is_empty() && !names.iter().any(|known| known == name);
+    if is_new && names.len() < MAX_NAMES {
+        names.push(name.to_owned());
+    }
 }
 
 /// Returns the failed cases of JUnit's XML, as `class name`.
 fn junit(text: &str) -> Vec<String> {
     let (Some(case), Some(attribute)) = (&*JUNIT, &*ATTRIBUTE) else { return Vec::new() };
-    let name_of = |attributes: &str| {
-        let value = |key: &str| {
-            let mut all = attribute.captures_iter(attributes);
-            all.find(|c| &c[1] == key).map(|c| c[2].to_owned())
-        };
-        let parts = [value("classname"), value("name")];
+    let names = case.captures_iter(text).map(|c| {
+        let parts = ["classname", "name"].map(|key| {
+            let mut all = attribute.captures_iter(&c["attributes"]);
+            all.find(|a| &a[1] == key).map(|a| a[2].to_owned())
+        });
         parts.into_iter().flatten().filter(|p| !p.is_empty()).collect::<Vec<_>>().join(" ")
-    };
-    case.captures_iter(text).map(|c| name_of(&c["attributes"])).collect()
+    });
+    names.collect()
 }
 
 /// Parses mocha's list of failures: a number, the title and the titles below it, the last one with a colon.

@@ -2,7 +2,7 @@
 
 use super::pair::Spans;
 use crate::finding::Origin;
-use crate::rounds::region::{Alignment, Place};
+use crate::rounds::region::{Alignment, LinePosition};
 use crate::wire::Finding;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
@@ -16,7 +16,7 @@ pub(super) fn is_rule(f: &Finding) -> bool {
 }
 
 /// Returns the current position of an earlier finding's lines, or `None` if it has no lines.
-pub(super) fn place(f: &Finding, alignment: &Alignment) -> Option<Place> {
+pub(super) fn place(f: &Finding, alignment: &Alignment) -> Option<LinePosition> {
     let (file, line) = (f.file.as_deref()?, f.line?);
     Some(alignment.place(f.commit.as_deref(), file, line, f.end_line.unwrap_or(line)))
 }
@@ -68,20 +68,20 @@ pub(super) fn shared(a: &BTreeSet<String>, b: &BTreeSet<String>) -> usize {
 
 /// The findings of an earlier round, indexed for matching.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct EarlierFindings {
     print: HashMap<String, Vec<usize>>,
     text: HashMap<(Option<String>, String), Vec<usize>>,
     places: HashMap<String, Spans>,
 }
 
-impl Known {
+impl EarlierFindings {
     pub(super) fn of(all: &[Finding], alignment: &Alignment) -> Self {
         let (mut print, mut text): (HashMap<_, Vec<usize>>, HashMap<_, Vec<usize>>) = Default::default();
         let mut places: HashMap<String, Vec<(u32, u32, usize)>> = HashMap::new();
         for (i, f) in all.iter().enumerate() {
             print.entry(f.fingerprint.clone()).or_default().push(i);
             text.entry((path(f, alignment), text_key(f))).or_default().push(i);
-            if let Some(Place::At(spot)) = place(f, alignment) {
+            if let Some(LinePosition::At(spot)) = place(f, alignment) {
                 let end = spot.lines.end.max(spot.lines.start.saturating_add(1));
                 places.entry(spot.file).or_default().push((spot.lines.start, end, i));
             }
@@ -115,7 +115,7 @@ pub(super) fn is_same(now: &Finding, before: &Finding, alignment: &Alignment) ->
         return true;
     }
     match place(before, alignment) {
-        Some(Place::At(spot)) if Some(spot.file.as_str()) == now.file.as_deref() => {
+        Some(LinePosition::At(spot)) if Some(spot.file.as_str()) == now.file.as_deref() => {
             let near =
                 lines(now).is_some_and(|l| overlap(&l, &(spot.lines.start..spot.lines.end.max(spot.lines.start + 1))));
             near && is_same_trouble(now, before, shared(&title_words(now), &title_words(before)))

@@ -5,7 +5,7 @@ use crate::wire::Finding;
 use std::fmt::Debug;
 
 /// Access to the reviewed state outside of its change. Used only for findings that are about to be declared fixed.
-pub trait Look: Debug {
+pub trait UnshownFiles: Debug {
     /// Returns true if the request includes a file.
     fn selects(&self, file: &str) -> bool;
 
@@ -14,7 +14,7 @@ pub trait Look: Debug {
 
     /// Reads a file by its name in reports. With `is_shown`, the change has the file, so that only a different content
     /// is of interest.
-    fn file(&self, file: &str, is_shown: bool) -> Aside;
+    fn file(&self, file: &str, is_shown: bool) -> UnshownFile;
 
     /// Returns true if the rule of a finding detects exposed secrets.
     fn is_secret(&self, f: &Finding) -> bool;
@@ -22,7 +22,7 @@ pub trait Look: Debug {
 
 /// The content of a file that the change does not show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Aside {
+pub enum UnshownFile {
     /// The file does not exist, or the change shows all of it.
     Nothing,
     /// The file cannot be read, or is too large.

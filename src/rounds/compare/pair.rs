@@ -1,7 +1,7 @@
 //! Matches findings of the new round with open ones: most certain pairs first, each finding once.
 
 use super::alike::{has_same_text, is_rule, is_same_trouble, lines, place, shared, text_key, title_words};
-use super::{Kept, Open, Place};
+use super::{LinePosition, Open, Preserved};
 use crate::wire::Finding;
 use crate::wire::stored::State;
 use std::collections::{BTreeSet, HashMap};
@@ -20,12 +20,12 @@ pub(super) struct Pairs {
 }
 
 /// An open finding with its current position.
-struct Known<'c> {
+struct PlacedFinding<'c> {
     f: &'c Finding,
     /// Current path of the file.
     file: Option<&'c str>,
     /// `None` if it has no lines.
-    place: Option<Place>,
+    place: Option<LinePosition>,
     text: String,
     words: BTreeSet<String>,
 }
@@ -56,12 +56,12 @@ struct Fresh<'n> {
 #[derive(Default)]
 struct Index<'n> {
     over: HashMap<&'n str, Spans>,
-    group: HashMap<Key<'n>, Vec<usize>>,
+    group: HashMap<IndexKey<'n>, Vec<usize>>,
     print: HashMap<&'n str, Vec<usize>>,
 }
 
 /// A key of the index: the file, the line, and the text or the rule.
-type Key<'n> = (Option<&'n str>, Option<u32>, &'n str);
+type IndexKey<'n> = (Option<&'n str>, Option<u32>, &'n str);
 
 /// Ranges of lines, indexed for overlap queries.
 #[derive(Debug, Default)]
@@ -76,11 +76,11 @@ impl Spans {
     pub(super) fn new(mut all: Vec<(u32, u32, usize)>) -> Self {
         all.sort_unstable();
         let mut most = 0;
-        let mut reach = |end: u32| {
-            most = most.max(end);
+        let reach = all.iter().map(|(_, end, _)| {
+            most = most.max(*end);
             most
-        };
-        let reach = all.iter().map(|(_, end, _)| reach(*end)).collect();
+        });
+        let reach = reach.collect();
         Self { all, reach }
     }
 
@@ -122,22 +122,21 @@ impl<'n> Index<'n> {
     }
 
     /// Returns the candidates for an open finding, the `nth` with its text.
-    fn reached(&self, fresh: &Fresh<'_>, k: &Known<'_>, reach: Reach, nth: usize) -> Vec<usize> {
-        let found = |key: Key<'_>| self.group.get(&key).map_or_else(Vec::new, |all| round(all, nth));
+    fn reached(&self, fresh: &Fresh<'_>, k: &PlacedFinding<'_>, reach: Reach, nth: usize) -> Vec<usize> {
         match reach {
-            Reach::Line => found((k.file, k.f.line.map(|_| k.line()), &k.text)),
+            Reach::Line => self.in_group((k.file, k.f.line.map(|_| k.line()), &k.text), nth),
             Reach::Over => {
-                let Some(Place::At(spot)) = &k.place else { return Vec::new() };
-                let kin = |i: &usize| {
-                    let n = &fresh.all[*i];
-                    is_rule(k.f) == is_rule(n) && (!is_rule(n) || k.f.rule_id == n.rule_id)
-                };
+                let Some(LinePosition::At(spot)) = &k.place else { return Vec::new() };
                 let all = self.over.get(spot.file.as_str());
-                let mut all: Vec<usize> = all.into_iter().flat_map(|s| s.touching(&spot.lines)).filter(kin).collect();
+                let mut all: Vec<usize> = all
+                    .into_iter()
+                    .flat_map(|s| s.touching(&spot.lines))
+                    .filter(|i| has_same_source(k.f, &fresh.all[*i]))
+                    .collect();
                 all.sort_unstable();
                 round(&all, nth)
             }
-            Reach::Whole => found((k.file, None, &k.f.rule_id)),
+            Reach::Whole => self.in_group((k.file, None, &k.f.rule_id), nth),
             Reach::Text => {
                 let print = self.print.get(k.f.fingerprint.as_str());
                 let mut out = print.map_or_else(Vec::new, |all| round(all, nth));
@@ -150,9 +149,19 @@ impl<'n> Index<'n> {
                 out.dedup();
                 out
             }
-            Reach::Anywhere => found((None, None, &k.text)),
+            Reach::Anywhere => self.in_group((None, None, &k.text), nth),
         }
     }
+
+    /// Returns the candidates with a key.
+    fn in_group(&self, key: IndexKey<'_>, nth: usize) -> Vec<usize> {
+        self.group.get(&key).map_or_else(Vec::new, |all| round(all, nth))
+    }
+}
+
+/// Returns true if models reported both findings, or the same rule did.
+fn has_same_source(before: &Finding, now: &Finding) -> bool {
+    is_rule(before) == is_rule(now) && (!is_rule(now) || before.rule_id == now.rule_id)
 }
 
 /// Returns at most [`MOST`] candidates from the `nth` on, wrapping around, so that equal findings get different
@@ -165,21 +174,21 @@ fn round(all: &[usize], nth: usize) -> Vec<usize> {
     all[from..].iter().chain(&all[..from]).take(MOST).copied().collect()
 }
 
-impl Known<'_> {
-    fn of<'c>(open: &'c Open<'c>) -> Known<'c> {
+impl PlacedFinding<'_> {
+    fn of<'c>(open: &'c Open<'c>) -> PlacedFinding<'c> {
         let f = open.finding;
         let alignment = &open.round.alignment;
         let path = f.file.as_deref().map(|p| alignment.path(f.commit.as_deref(), p).unwrap_or(p));
         // A deleted file has no current position.
         let is_deleted = path.is_some_and(|p| alignment.is_deleted(p));
-        let place = place(f, alignment).map(|place| if is_deleted { Place::Gone } else { place });
-        Known { f, file: path, place, text: text_key(f), words: title_words(f) }
+        let place = place(f, alignment).map(|place| if is_deleted { LinePosition::Gone } else { place });
+        PlacedFinding { f, file: path, place, text: text_key(f), words: title_words(f) }
     }
 
     /// Returns its current first line, or else the old one.
     fn line(&self) -> u32 {
         match &self.place {
-            Some(Place::At(spot)) => spot.lines.start,
+            Some(LinePosition::At(spot)) => spot.lines.start,
             _ => self.f.line.unwrap_or(0),
         }
     }
@@ -190,7 +199,7 @@ impl Known<'_> {
 
     /// Returns true if a finding is on the current lines of this one.
     fn is_at(&self, now: &Finding, exactly: bool) -> bool {
-        let (Some(Place::At(spot)), Some(lines)) = (&self.place, lines(now)) else { return false };
+        let (Some(LinePosition::At(spot)), Some(lines)) = (&self.place, lines(now)) else { return false };
         let is_line =
             if exactly { lines.start == spot.lines.start } else { super::alike::overlap(&lines, &spot.lines) };
         now.file.as_deref() == Some(spot.file.as_str()) && is_line
@@ -198,19 +207,25 @@ impl Known<'_> {
 
     /// Returns true if a finding is on the old lines of this one, in a file that the change does not show.
     fn is_beside(&self, now: &Finding) -> bool {
-        let is_unknown = matches!(&self.place, Some(Place::Gone | Place::Unknown));
+        let is_unknown = matches!(&self.place, Some(LinePosition::Gone | LinePosition::Unknown));
         is_unknown && self.f.file == now.file && self.f.line == now.line
     }
 
+    /// Returns true if a finding on other lines has the same fingerprint, or the same text in the same file.
+    fn may_have_moved_to(&self, now: &Finding) -> bool {
+        let same = self.f.fingerprint == now.fingerprint || self.is_in_file_of(now) && has_same_text(self.f, now);
+        same && is_as_grave(self.f, now) && self.f.line.is_some() && now.line.is_some()
+    }
+
     fn kept(&self) -> bool {
-        matches!(&self.place, Some(Place::At(spot)) if spot.kept != Kept::Not)
+        matches!(&self.place, Some(LinePosition::At(spot)) if spot.kept != Preserved::Not)
     }
 }
 
 impl Pairs {
     /// Computes the pairs.
     pub(super) fn of(open: &[Open<'_>], now: &[Finding]) -> Self {
-        let known: Vec<Known<'_>> = open.iter().map(Known::of).collect();
+        let known: Vec<PlacedFinding<'_>> = open.iter().map(PlacedFinding::of).collect();
         let fresh =
             Fresh { all: now, words: now.iter().map(title_words).collect(), text: now.iter().map(text_key).collect() };
         let mut out = Self { now: vec![None; open.len()], before: vec![None; now.len()] };
@@ -239,13 +254,9 @@ impl Pairs {
             (k.is_at(n, false) && is_same_trouble(k.f, n, like) && is_as_grave(k.f, n)).then_some(like)
         });
         // The same fingerprint or text further away: the nearest first, and equal ones in order.
-        let moved = |k: &Known<'_>, n: &Finding| {
-            let same = k.f.fingerprint == n.fingerprint || k.is_in_file_of(n) && has_same_text(k.f, n);
-            same && is_as_grave(k.f, n) && k.f.line.is_some() && n.line.is_some()
-        };
-        out.take(&known, &fresh, Moved, Reach::Text, |k, n, _| moved(k, n).then(|| near(k, n)));
+        out.take(&known, &fresh, Moved, Reach::Text, |k, n, _| k.may_have_moved_to(n).then(|| near(k, n)));
         if now.len() > MOST / 2 {
-            out.take(&known, &fresh, Moved, Reach::Anywhere, |k, n, _| moved(k, n).then(|| near(k, n)));
+            out.take(&known, &fresh, Moved, Reach::Anywhere, |k, n, _| k.may_have_moved_to(n).then(|| near(k, n)));
         }
         out.take(&known, &fresh, Moved, Reach::Anywhere, |k, n, like| {
             let moved = !k.kept() && k.f.file.is_some() && n.file.is_some() && n.line.is_some() == k.f.line.is_some();
@@ -258,11 +269,11 @@ impl Pairs {
     /// common words in the titles.
     fn take(
         &mut self,
-        known: &[Known<'_>],
+        known: &[PlacedFinding<'_>],
         fresh: &Fresh<'_>,
         state: State,
         reach: Reach,
-        score: impl Fn(&Known<'_>, &Finding, usize) -> Option<usize>,
+        score: impl Fn(&PlacedFinding<'_>, &Finding, usize) -> Option<usize>,
     ) {
         // Comparing all pairs would be too slow for thousands of findings.
         let index = Index::of(fresh, reach, |i| self.before[i].is_none());
@@ -314,7 +325,7 @@ fn is_as_grave(before: &Finding, now: &Finding) -> bool {
 }
 
 /// Returns a score that is higher for nearer lines.
-fn near(k: &Known<'_>, n: &Finding) -> usize {
+fn near(k: &PlacedFinding<'_>, n: &Finding) -> usize {
     let far = n.line.map_or(u32::MAX, |line| k.line().abs_diff(line));
     (u32::MAX - far) as usize
 }

@@ -7,22 +7,28 @@ use std::collections::HashMap;
 
 /// Returns numbered lines; `with` adds lines after some of them.
 fn text(with: &[(u32, &str)]) -> String {
-    let line = |n: u32| {
-        let more: String = with.iter().filter(|(after, _)| *after == n).map(|(_, l)| format!("{l}\n")).collect();
-        format!("line {n}\n{more}")
-    };
-    (1..40).map(line).collect()
+    (1..40)
+        .map(|n| {
+            let more: String = with.iter().filter(|(after, _)| *after == n).map(|(_, l)| format!("{l}\n")).collect();
+            format!("line {n}\n{more}")
+        })
+        .collect()
+}
+
+/// Returns the change from the base to a text of `a.rs`.
+fn change_to(new: &str) -> Vec<u8> {
+    change("a.rs", &text(&[]), new)
 }
 
 /// Files outside of the change, set by a test.
 #[derive(Debug, Default)]
-struct Beside {
+struct FilesBeside {
     narrowed: bool,
     left_out: Vec<u8>,
-    files: HashMap<String, Aside>,
+    files: HashMap<String, UnshownFile>,
 }
 
-impl Look for Beside {
+impl UnshownFiles for FilesBeside {
     fn selects(&self, _: &str) -> bool {
         !self.narrowed
     }
@@ -31,8 +37,8 @@ impl Look for Beside {
         &self.left_out
     }
 
-    fn file(&self, file: &str, _: bool) -> Aside {
-        self.files.get(file).cloned().unwrap_or(Aside::Nothing)
+    fn file(&self, file: &str, _: bool) -> UnshownFile {
+        self.files.get(file).cloned().unwrap_or(UnshownFile::Nothing)
     }
 
     fn is_secret(&self, f: &Finding) -> bool {
@@ -41,19 +47,19 @@ impl Look for Beside {
 }
 
 /// A session: the texts of `a.rs`, round by round, with the findings of each.
-struct Case {
+struct SessionCase {
     rounds: Vec<(String, Report, Option<Since>)>,
     response: Option<Response>,
     same_base: bool,
-    beside: Beside,
+    beside: FilesBeside,
     cover: Cover,
 }
 
-impl Case {
+impl SessionCase {
     /// Returns the first round: `a.rs` with added lines.
     fn first(with: &[(u32, &str)], findings: Vec<Finding>) -> Self {
         let rounds = vec![(text(with), report(1, findings), None)];
-        Self { rounds, response: None, same_base: true, beside: Beside::default(), cover: Cover::Whole }
+        Self { rounds, response: None, same_base: true, beside: FilesBeside::default(), cover: Cover::Whole }
     }
 
     /// Adds a round, as it would be stored.
@@ -67,35 +73,53 @@ impl Case {
         report(self.rounds.len() as u32 + 1, findings)
     }
 
+    fn set_source(&self, report: &mut Report) {
+        report.source.kind = SourceKind::Changes;
+        report.source.base = self.same_base.then(|| "1".repeat(40));
+    }
+
+    /// Returns the states after a silent round without the bad line, with a report that `change` modifies.
+    fn mended(&self, change: &dyn Fn(&mut Report)) -> Vec<String> {
+        let mut now = self.report(vec![]);
+        change(&mut now);
+        told(&self.compare_with(&[(20, "good")], now).0)
+    }
+
+    /// Returns the state of a finding after a silent round, with a report that `change` modifies. Nothing is carried.
+    fn gone(&self, with: &[(u32, &str)], change: &dyn Fn(&mut Report)) -> String {
+        let mut now = self.report(vec![]);
+        change(&mut now);
+        let (since, carried, _) = self.compare_with(with, now);
+        assert_eq!(carried, []);
+        told(&since).remove(0)
+    }
+
     fn compare(&self, with: &[(u32, &str)], findings: Vec<Finding>) -> (Since, Vec<Finding>, Report) {
         self.compare_with(with, self.report(findings))
     }
 
     /// Returns the states of all findings, the carried ones, and the finished report.
     fn compare_with(&self, with: &[(u32, &str)], mut now: Report) -> (Since, Vec<Finding>, Report) {
-        let base = text(&[]);
-        let source = |r: &mut Report| {
-            r.source.kind = SourceKind::Changes;
-            r.source.base = self.same_base.then(|| "1".repeat(40));
-        };
-        source(&mut now);
-        let diff = |new: &str| change("a.rs", &base, new);
+        self.set_source(&mut now);
         let stored: Vec<(Review, Vec<u8>)> = self
             .rounds
             .iter()
             .map(|(text, report, since)| {
                 let mut report = report.clone();
-                source(&mut report);
-                (stored(report, since.clone()), diff(text))
+                self.set_source(&mut report);
+                (stored(report, since.clone()), change_to(text))
             })
             .collect();
         let earlier: Vec<Earlier<'_>> = stored
             .iter()
             .map(|(review, change)| Earlier { review, response: None, change, cover: self.cover })
             .collect();
-        let change = diff(&text(with));
-        let current =
-            Current { change: Side { text: &change, left_out: &[] }, source: &now.source.clone(), look: &self.beside };
+        let change = change_to(&text(with));
+        let current = Current {
+            change: RoundChange { text: &change, left_out: &[] },
+            source: &now.source.clone(),
+            look: &self.beside,
+        };
         let comparison = Comparison::new(&earlier, &current);
         let carried = comparison.carried(&now, self.response.as_ref());
         let mut all = now.findings.clone();
@@ -117,20 +141,27 @@ impl Case {
 
 /// Formats entries: state, previous ID, current ID.
 fn told(since: &Since) -> Vec<String> {
-    let id = |id: &Option<String>| id.clone().unwrap_or_else(|| "-".to_owned());
-    let name = |e: &Entry| serde_json::to_string(&e.state).unwrap().trim_matches('"').to_owned();
-    since.entries.iter().map(|e| format!("{} {} {}", name(e), id(&e.previous_id), id(&e.id))).collect()
+    let mut all = Vec::new();
+    for e in &since.entries {
+        let state = serde_json::to_string(&e.state).unwrap();
+        let ids = [&e.previous_id, &e.id].map(|id| id.as_deref().unwrap_or("-"));
+        all.push(format!("{} {} {}", state.trim_matches('"'), ids[0], ids[1]));
+    }
+    all
+}
+
+fn off_by_one(line: u32) -> Finding {
+    claim(line, "Off by one")
 }
 
 const BAD: &[(u32, &str)] = &[(20, "bad")];
 
 #[test]
 fn what_became_of_a_finding_follows_from_its_code() {
-    let first = || Case::first(BAD, vec![claim(21, "Off by one")]);
-    let same = |line| claim(line, "Off by one");
+    let first = SessionCase::first(BAD, vec![off_by_one(21)]);
     for (what, with, now, expected) in [
-        ("nothing changed", BAD, vec![same(21)], vec!["still_there F1 F1"]),
-        ("lines above", &[(3, "x"), (20, "bad")][..], vec![same(22)], vec!["still_there F1 F1"]),
+        ("nothing changed", BAD, vec![off_by_one(21)], vec!["still_there F1 F1"]),
+        ("lines above", &[(3, "x"), (20, "bad")][..], vec![off_by_one(22)], vec!["still_there F1 F1"]),
         ("mended", &[(20, "good")], vec![], vec!["fixed F1 -"]),
         ("removed, something else changed", &[(3, "x")], vec![], vec!["fixed F1 -"]),
         ("a guard above it", &[(19, "guard"), (20, "bad")], vec![], vec!["fixed F1 -"]),
@@ -149,7 +180,7 @@ fn what_became_of_a_finding_follows_from_its_code() {
         (
             "changed, the same trouble",
             &[(20, "bad, again")],
-            vec![Finding { quote: "bad, again".to_owned(), ..claim(21, "Off by one") }],
+            vec![Finding { quote: "bad, again".to_owned(), ..off_by_one(21) }],
             vec!["still_there F1 F1"],
         ),
         (
@@ -158,7 +189,7 @@ fn what_became_of_a_finding_follows_from_its_code() {
             vec![claim(21, "Reads a freed buffer")],
             vec!["introduced_by_fix - F1", "fixed F1 -"],
         ),
-        ("moved away", &[(30, "bad")], vec![same(31)], vec!["moved F1 F1"]),
+        ("moved away", &[(30, "bad")], vec![off_by_one(31)], vec!["moved F1 F1"]),
         ("new elsewhere, old code", &[(20, "good")], vec![claim(8, "Leaks a handle")], vec!["new - F1", "fixed F1 -"]),
         (
             "new elsewhere, new code",
@@ -173,7 +204,7 @@ fn what_became_of_a_finding_follows_from_its_code() {
             vec!["introduced_by_fix - F1", "fixed F1 -"],
         ),
     ] {
-        let (since, carried, _) = first().compare(with, now);
+        let (since, carried, _) = first.compare(with, now);
         assert_eq!((told(&since), carried.len()), (expected.into_iter().map(str::to_owned).collect(), 0), "{what}");
         assert_eq!(since.round, 1);
     }
@@ -181,9 +212,9 @@ fn what_became_of_a_finding_follows_from_its_code() {
 
 #[test]
 fn a_claim_that_nobody_repeats_about_unchanged_code_is_carried_over() {
-    let first = Case::first(
+    let first = SessionCase::first(
         BAD,
-        vec![Finding { evidence: vec!["quote".to_owned(), "backend:n".to_owned()], ..claim(21, "Off by one") }],
+        vec![Finding { evidence: vec!["quote".to_owned(), "backend:n".to_owned()], ..off_by_one(21) }],
     );
     for (with, line) in [(BAD, 21), (&[(3, "x"), (3, "y"), (20, "bad")][..], 23), (&[(20, "bad"), (30, "x")], 21)] {
         let (since, carried, now) = first.compare(with, vec![]);
@@ -194,14 +225,14 @@ fn a_claim_that_nobody_repeats_about_unchanged_code_is_carried_over() {
         assert_eq!(now.findings.len(), 1);
     }
     // And again in the following round, until its code changes.
-    let second = Case::first(BAD, vec![claim(21, "Off by one")]).then(BAD, vec![]);
+    let second = SessionCase::first(BAD, vec![off_by_one(21)]).then(BAD, vec![]);
     assert_eq!(told(&second.compare(BAD, vec![]).0), ["still_there F1 F1"]);
     assert_eq!(told(&second.compare(&[(20, "good")], vec![]).0), ["fixed F1 -"]);
 }
 
 #[test]
 fn what_the_coder_explained_is_carried_as_disputed() {
-    let mut case = Case::first(BAD, vec![claim(21, "Off by one"), claim(5, "Unused"), claim(9, "Slow")]);
+    let mut case = SessionCase::first(BAD, vec![off_by_one(21), claim(5, "Unused"), claim(9, "Slow")]);
     let fingerprint = case.rounds[0].1.findings[1].fingerprint.clone();
     case.response = Some(explains("f1", "the bound is\ninclusive here"));
     case.response.as_mut().unwrap().explanations.extend(explains(&fingerprint, "it is used by the build").explanations);
@@ -216,32 +247,32 @@ fn what_the_coder_explained_is_carried_as_disputed() {
     let said = "not repeated after the explanation: the bound is inclusive here";
     assert_eq!(disputed, [Some(said), Some("not repeated after the explanation: it is used by the build"), None]);
     // A repeated finding remains, whatever was explained.
-    let (_, carried, now) = case.compare(BAD, vec![claim(21, "Off by one")]);
+    let (_, carried, now) = case.compare(BAD, vec![off_by_one(21)]);
     assert_eq!(carried.len(), 2);
     assert!(now.findings.iter().any(|f| f.line == Some(21) && f.disputed.is_none()));
 }
 
+fn fail(file: Option<&str>) -> Failed {
+    Failed { file: file.map(str::to_owned), reason: "m: refused".to_owned() }
+}
+
+fn skip(why: &str) -> Skipped {
+    Skipped { file: "a.rs".to_owned(), reason: why.to_owned() }
+}
+
 #[test]
 fn nobody_looked_is_not_mended() {
-    let first = Case::first(BAD, vec![claim(21, "Off by one"), rule("py-eval", 25)]);
-    let mended = &[(20, "good")][..];
-    let with = |change: &dyn Fn(&mut Report)| {
-        let mut now = first.report(vec![]);
-        change(&mut now);
-        told(&first.compare_with(mended, now).0)
-    };
+    let first = SessionCase::first(BAD, vec![off_by_one(21), rule("py-eval", 25)]);
     let rule_says = "fixed F2 -";
-    assert_eq!(with(&|_| {}), ["fixed F1 -", rule_says]);
-    assert_eq!(with(&|r| r.usage.clear()), ["unchecked F1 -", rule_says]);
-    assert_eq!(with(&|r| r.usage[0].backend = "other".to_owned()), ["unchecked F1 -", rule_says]);
-    let fail = |file: Option<&str>| Failed { file: file.map(str::to_owned), reason: "m: refused".to_owned() };
-    assert_eq!(with(&|r| r.coverage.failed.push(fail(None))), ["unchecked F1 -", rule_says]);
-    assert_eq!(with(&|r| r.coverage.failed.push(fail(Some("b.rs")))), ["fixed F1 -", rule_says]);
-    assert_eq!(with(&|r| r.coverage.failed.push(fail(Some("a.rs")))), ["unchecked F1 -", "unchecked F2 -"]);
-    let skip = |why: &str| Skipped { file: "a.rs".to_owned(), reason: why.to_owned() };
-    assert_eq!(with(&|r| r.coverage.skipped.push(skip("generated"))), ["unchecked F1 -", rule_says]);
-    assert_eq!(with(&|r| r.coverage.skipped.push(skip("ignored"))), ["unchecked F1 -", "unchecked F2 -"]);
-    assert_eq!(with(&|r| r.outcome = Outcome::Cancelled), ["unchecked F1 -", "unchecked F2 -"]);
+    assert_eq!(first.mended(&|_| {}), ["fixed F1 -", rule_says]);
+    assert_eq!(first.mended(&|r| r.usage.clear()), ["unchecked F1 -", rule_says]);
+    assert_eq!(first.mended(&|r| r.usage[0].backend = "other".to_owned()), ["unchecked F1 -", rule_says]);
+    assert_eq!(first.mended(&|r| r.coverage.failed.push(fail(None))), ["unchecked F1 -", rule_says]);
+    assert_eq!(first.mended(&|r| r.coverage.failed.push(fail(Some("b.rs")))), ["fixed F1 -", rule_says]);
+    assert_eq!(first.mended(&|r| r.coverage.failed.push(fail(Some("a.rs")))), ["unchecked F1 -", "unchecked F2 -"]);
+    assert_eq!(first.mended(&|r| r.coverage.skipped.push(skip("generated"))), ["unchecked F1 -", rule_says]);
+    assert_eq!(first.mended(&|r| r.coverage.skipped.push(skip("ignored"))), ["unchecked F1 -", "unchecked F2 -"]);
+    assert_eq!(first.mended(&|r| r.outcome = Outcome::Cancelled), ["unchecked F1 -", "unchecked F2 -"]);
     // Only checked findings are carried over.
     let mut now = first.report(vec![rule("py-eval", 25)]);
     now.usage.clear();
@@ -251,14 +282,14 @@ fn nobody_looked_is_not_mended() {
 
 #[test]
 fn what_was_not_looked_for_stays_open_until_somebody_does() {
-    let mut case = Case::first(BAD, vec![claim(21, "Off by one")]);
+    let mut case = SessionCase::first(BAD, vec![off_by_one(21)]);
     // The second round was run without the backend.
     let mut now = case.report(vec![]);
     now.usage.clear();
     let (since, _, report) = case.compare_with(BAD, now);
     assert_eq!(told(&since), ["unchecked F1 -"]);
     case.rounds.push((text(BAD), report, Some(since)));
-    assert_eq!(told(&case.compare(BAD, vec![claim(21, "Off by one")]).0), ["still_there F1 F1"]);
+    assert_eq!(told(&case.compare(BAD, vec![off_by_one(21)]).0), ["still_there F1 F1"]);
     assert_eq!(told(&case.compare(&[(20, "good")], vec![]).0), ["fixed F1 -"]);
     let (since, carried, _) = case.compare(BAD, vec![]);
     assert_eq!((told(&since), carried.len()), (vec!["still_there F1 F1".to_owned()], 1));
@@ -266,19 +297,12 @@ fn what_was_not_looked_for_stays_open_until_somebody_does() {
 
 #[test]
 fn a_rule_is_believed_and_never_carried() {
-    let first = Case::first(BAD, vec![rule("py-eval", 21)]);
-    let gone = |with: &[(u32, &str)], change: &dyn Fn(&mut Report)| {
-        let mut now = first.report(vec![]);
-        change(&mut now);
-        let (since, carried, _) = first.compare_with(with, now);
-        assert_eq!(carried, []);
-        told(&since).remove(0)
-    };
-    assert_eq!(gone(&[(20, "good")], &|_| {}), "fixed F1 -");
+    let first = SessionCase::first(BAD, vec![rule("py-eval", 21)]);
+    assert_eq!(first.gone(&[(20, "good")], &|_| {}), "fixed F1 -");
     // The code is the same, and the rule is silent: the rule or its file is disabled.
-    assert_eq!(gone(BAD, &|_| {}), "unchecked F1 -");
-    assert_eq!(gone(&[(3, "x"), (20, "bad")], &|_| {}), "fixed F1 -");
-    assert_eq!(gone(&[(3, "x"), (20, "bad")], &|r| r.tool.rules_hash = "other".to_owned()), "unchecked F1 -");
+    assert_eq!(first.gone(BAD, &|_| {}), "unchecked F1 -");
+    assert_eq!(first.gone(&[(3, "x"), (20, "bad")], &|_| {}), "fixed F1 -");
+    assert_eq!(first.gone(&[(3, "x"), (20, "bad")], &|r| r.tool.rules_hash = "other".to_owned()), "unchecked F1 -");
     // A suppressed or waived finding still exists.
     for set_aside in [
         Finding {
@@ -304,7 +328,7 @@ fn a_rule_is_believed_and_never_carried() {
 #[test]
 fn equal_lines_are_told_apart_by_where_they_stand() {
     let twice = &[(10, "bad"), (30, "bad")][..];
-    let first = Case::first(twice, vec![rule("py-eval", 11), rule("py-eval", 32)]);
+    let first = SessionCase::first(twice, vec![rule("py-eval", 11), rule("py-eval", 32)]);
     // The first one was fixed, so the second one has its fingerprint now.
     let (since, _, now) = first.compare(&[(10, "good"), (30, "bad")], vec![rule("py-eval", 32)]);
     assert_eq!(now.findings[0].fingerprint, first.rounds[0].1.findings[0].fingerprint);
@@ -314,7 +338,7 @@ fn equal_lines_are_told_apart_by_where_they_stand() {
     let (since, ..) = first.compare(more, vec![rule("py-eval", 6), rule("py-eval", 12), rule("py-eval", 33)]);
     assert_eq!(told(&since), ["introduced_by_fix - F1", "still_there F1 F2", "still_there F2 F3"]);
     // Two claims about one line remain two.
-    let first = Case::first(BAD, vec![claim(21, "Off by one"), claim(21, "Reads a freed buffer")]);
+    let first = SessionCase::first(BAD, vec![off_by_one(21), claim(21, "Reads a freed buffer")]);
     let (since, ..) =
         first.compare(BAD, vec![claim(21, "A buffer is read after it was freed"), claim(21, "Bound off by one")]);
     assert_eq!(told(&since), ["still_there F2 F1", "still_there F1 F2"]);
@@ -322,8 +346,8 @@ fn equal_lines_are_told_apart_by_where_they_stand() {
 
 #[test]
 fn what_comes_back_is_reopened() {
-    let case = Case::first(BAD, vec![claim(21, "Off by one")]).then(&[(20, "good")], vec![]);
-    let (since, _, now) = case.compare(BAD, vec![claim(21, "Off by one")]);
+    let case = SessionCase::first(BAD, vec![off_by_one(21)]).then(&[(20, "good")], vec![]);
+    let (since, _, now) = case.compare(BAD, vec![off_by_one(21)]);
     assert_eq!(told(&since), ["reopened F1 F1"]);
     assert_eq!((since.round, since.reopened), (2, 1));
     // Also in other words. Another issue at the position is not reopened, but it is reported.
@@ -340,7 +364,7 @@ fn what_comes_back_is_reopened() {
     assert_eq!(again(&case, &[(20, "good"), (30, "x")], &far), []);
 }
 
-fn again(case: &Case, with: &[(u32, &str)], report: &Report) -> Vec<Again> {
+fn again(case: &SessionCase, with: &[(u32, &str)], report: &Report) -> Vec<Again> {
     let base = text(&[]);
     let stored: Vec<_> = case
         .rounds
@@ -354,16 +378,30 @@ fn again(case: &Case, with: &[(u32, &str)], report: &Report) -> Vec<Again> {
     let earlier: Vec<_> =
         stored.iter().map(|(review, change)| Earlier { review, response: None, change, cover: Cover::Whole }).collect();
     let now = change("a.rs", &base, &text(with));
-    let current = Current { change: Side { text: &now, left_out: &[] }, source: &report.source, look: &case.beside };
+    let current =
+        Current { change: RoundChange { text: &now, left_out: &[] }, source: &report.source, look: &case.beside };
     let comparison = Comparison::new(&earlier, &current);
     comparison.again(report, &comparison.since(report))
 }
 
+/// Returns a claim about the whole file.
+fn file(title: &str) -> Finding {
+    Finding { line: None, end_line: None, quote: String::new(), ..claim(1, title) }
+}
+
+/// Returns a claim about the whole change.
+fn whole(title: &str) -> Finding {
+    Finding { file: None, ..file(title) }
+}
+
+/// Returns a finding of a rule about the whole change.
+fn lockfile(id: &str) -> Finding {
+    Finding { file: None, line: None, end_line: None, ..rule(id, 1) }
+}
+
 #[test]
 fn findings_without_lines_are_compared_by_file_and_words() {
-    let file = |title: &str| Finding { line: None, end_line: None, quote: String::new(), ..claim(1, title) };
-    let whole = |title: &str| Finding { file: None, ..file(title) };
-    let first = Case::first(BAD, vec![whole("No test for the limit"), file("The module has two purposes")]);
+    let first = SessionCase::first(BAD, vec![whole("No test for the limit"), file("The module has two purposes")]);
     // Reported again; not reported again for unchanged code; not reported again after a change.
     let again = vec![whole("No test covers the limit"), file("The module has two purposes")];
     assert_eq!(told(&first.compare(BAD, again).0), ["still_there F1 F1", "still_there F2 F2"]);
@@ -376,15 +414,14 @@ fn findings_without_lines_are_compared_by_file_and_words() {
     let other = vec![whole("The changelog is missing")];
     assert_eq!(told(&first.compare(&[(20, "good")], other).0), ["new - F1", "fixed F1 -", "fixed F2 -"]);
     // Rules are deterministic: a new finding came with the change.
-    let lockfile = |id| Finding { file: None, line: None, end_line: None, ..rule(id, 1) };
-    let first = Case::first(BAD, vec![]);
+    let first = SessionCase::first(BAD, vec![]);
     assert_eq!(told(&first.compare(&[(20, "good")], vec![lockfile("drift")]).0), ["introduced_by_fix - F1"]);
     assert_eq!(told(&first.compare(BAD, vec![lockfile("drift")]).0), ["new - F1"]);
 }
 
 #[test]
 fn what_left_the_change_is_mended_unless_only_a_part_was_asked_for() {
-    let mut case = Case::first(BAD, vec![claim(21, "Off by one"), rule("py-eval", 21)]);
+    let mut case = SessionCase::first(BAD, vec![off_by_one(21), rule("py-eval", 21)]);
     let mut now = case.report(vec![]);
     // Nothing is left to review.
     now.usage.clear();
@@ -403,8 +440,10 @@ fn what_left_the_change_is_mended_unless_only_a_part_was_asked_for() {
 
 #[test]
 fn a_source_that_does_not_show_the_lines_mends_nothing() {
-    let mut case = Case::first(BAD, vec![claim(21, "Off by one"), rule("py-eval", 21)]);
-    let told = |case: &Case, with: &[(u32, &str)]| told(&case.compare(with, vec![]).0);
+    let mut case = SessionCase::first(BAD, vec![off_by_one(21), rule("py-eval", 21)]);
+    fn told(case: &SessionCase, with: &[(u32, &str)]) -> Vec<String> {
+        self::told(&case.compare(with, vec![]).0)
+    }
     for with in [&[(20, "good")][..], BAD, &[(3, "x"), (20, "bad")]] {
         case.cover = Cover::Nothing;
         assert_eq!(told(&case, with), ["unchecked F1 -", "unchecked F2 -"], "{with:?}");
@@ -418,7 +457,7 @@ fn a_source_that_does_not_show_the_lines_mends_nothing() {
 
 #[test]
 fn severities_and_places_are_those_of_the_newest_report() {
-    let first = Case::first(BAD, vec![claim(21, "Off by one")]);
+    let first = SessionCase::first(BAD, vec![off_by_one(21)]);
     let worse = Finding { severity: Severity::Critical, ..claim(22, "Off by one") };
     let (since, ..) = first.compare(&[(3, "x"), (20, "bad")], vec![worse]);
     let e = &since.entries[0];
@@ -432,15 +471,15 @@ fn severities_and_places_are_those_of_the_newest_report() {
 #[test]
 fn each_of_thousands_of_findings_is_found_again() {
     // A rule reports every line, in each of two rounds, in many files.
-    let many = |shift: u32| -> Vec<Finding> {
-        let of = |n: u32| Finding {
+    fn many(shift: u32) -> Vec<Finding> {
+        let all = (0..2_000).map(|n| Finding {
             file: Some(format!("f{}.rs", n % 20)),
             quote: format!("quote {n}"),
             ..rule("py-eval", n / 20 + 1 + shift)
-        };
-        (0..2_000).map(of).collect()
-    };
-    let first = Case::first(BAD, many(0));
+        });
+        all.collect()
+    }
+    let first = SessionCase::first(BAD, many(0));
     let (since, ..) = first.compare(BAD, many(1));
     assert_eq!((since.entries.len(), since.moved), (2_000, 2_000));
 }
@@ -448,46 +487,50 @@ fn each_of_thousands_of_findings_is_found_again() {
 #[test]
 fn each_of_thousands_of_findings_of_one_file_is_found_again() {
     // Every other finding has its own text; the others are equal. Comparing all pairs would take minutes.
-    let many = |shift: u32| -> Vec<Finding> {
-        let of = |n: u32| Finding {
+    fn many(shift: u32) -> Vec<Finding> {
+        let all = (0..10_000).map(|n| Finding {
             file: Some("f.rs".to_owned()),
             quote: format!("quote {}", n % 2 * n),
             ..rule("py-eval", n + 1 + shift)
-        };
-        (0..10_000).map(of).collect()
-    };
-    let first = Case::first(BAD, many(0));
+        });
+        all.collect()
+    }
+    let first = SessionCase::first(BAD, many(0));
     let (since, ..) = first.compare(BAD, many(1));
     assert_eq!((since.entries.len(), since.moved), (10_000, 10_000));
 }
 
-#[test]
-fn a_trifle_on_the_same_line_does_not_stand_for_what_blocked() {
-    let nit = |title: &str| Finding {
+/// Returns a suggestion with the quote of another claim.
+fn nit(title: &str) -> Finding {
+    Finding {
         severity: Severity::Suggestion,
         blocking: false,
         quote: "quote of Empty list raises".to_owned(),
         ..claim(5, title)
-    };
+    }
+}
+
+#[test]
+fn a_trifle_on_the_same_line_does_not_stand_for_what_blocked() {
     let far = [(30, "far away")];
     for title in ["Variable name is short", "Empty list raises"] {
-        let case = Case::first(&[], vec![claim(5, "Empty list raises")]);
+        let case = SessionCase::first(&[], vec![claim(5, "Empty list raises")]);
         let (since, carried, report) = case.compare(&far, vec![nit(title)]);
         assert_eq!(carried.len(), 1, "{title}");
         assert_eq!(report.findings.iter().filter(|f| f.blocking).count(), 1, "{title}");
         assert_eq!((since.still_there, since.fixed), (1, 0), "{title}: {since:?}");
     }
-    let both = Case::first(&[], vec![claim(5, "Empty list raises"), nit("Variable name is short")]);
+    let both = SessionCase::first(&[], vec![claim(5, "Empty list raises"), nit("Variable name is short")]);
     let (since, carried, report) = both.compare(&far, vec![nit("Variable name is short")]);
     assert_eq!((carried.len(), report.findings.len(), since.still_there), (1, 2, 2), "{since:?}");
     let worse = Finding { severity: Severity::Critical, ..claim(5, "No item, no head") };
-    let (since, carried, _) = Case::first(&[], vec![claim(5, "Empty list raises")]).compare(&far, vec![worse]);
+    let (since, carried, _) = SessionCase::first(&[], vec![claim(5, "Empty list raises")]).compare(&far, vec![worse]);
     assert_eq!((carried.len(), since.still_there), (0, 1), "other words of the same weight: {since:?}");
 }
 
 #[test]
 fn what_is_carried_over_says_so() {
-    let case = Case::first(&[], vec![claim(5, "Empty list raises")]).then(&[(30, "x")], Vec::new());
+    let case = SessionCase::first(&[], vec![claim(5, "Empty list raises")]).then(&[(30, "x")], Vec::new());
     let (_, carried, _) = case.compare(&[(30, "y")], Vec::new());
     assert_eq!(carried[0].evidence, ["quote", "carried:round-1"], "also in the third round");
 }
@@ -496,7 +539,7 @@ fn what_is_carried_over_says_so() {
 fn an_explanation_does_not_take_away_what_is_critical() {
     let critical = Finding { severity: Severity::Critical, ..claim(5, "Anyone may log in") };
     for (finding, blocks) in [(critical, true), (claim(5, "Anyone may log in"), false)] {
-        let mut case = Case::first(&[], vec![finding]);
+        let mut case = SessionCase::first(&[], vec![finding]);
         case.response = Some(explains("F1", "it is meant so"));
         let (_, carried, _) = case.compare(&[(30, "far")], Vec::new());
         assert_eq!(carried[0].disputed.is_none(), blocks, "{:?}", carried[0]);
@@ -508,33 +551,33 @@ fn what_was_found_in_a_file_that_has_no_changed_line_left_is_gone() {
     let first = report(1, vec![claim(2, "Off by one")]);
     let (before, emptied) = (change("a.rs", "", "one\ntwo\n"), "diff --git a/a.rs b/a.rs\nnew file mode 100644\n");
     let review = stored(first, None);
-    let earlier = |cover| [Earlier { review: &review, response: None, change: &before, cover }];
     let unasked = Report { usage: Vec::new(), ..report(2, Vec::new()) };
     let now = Current {
-        change: Side { text: emptied.as_bytes(), left_out: &[] },
+        change: RoundChange { text: emptied.as_bytes(), left_out: &[] },
         source: &unasked.source.clone(),
-        look: &Beside::default(),
+        look: &FilesBeside::default(),
     };
-    let narrowed = Beside { narrowed: true, ..Beside::default() };
+    let narrowed = FilesBeside { narrowed: true, ..FilesBeside::default() };
     for (now, cover, state) in [
         (now, Cover::Whole, State::Fixed),
         (now, Cover::Onward, State::Unchecked),
         (Current { look: &narrowed, ..now }, Cover::Whole, State::Unchecked),
         // Too large to be stored: its lines exist, but are unknown.
         (
-            Current { change: Side { left_out: &["a.rs".to_owned()], ..now.change }, ..now },
+            Current { change: RoundChange { left_out: &["a.rs".to_owned()], ..now.change }, ..now },
             Cover::Whole,
             State::Unchecked,
         ),
     ] {
-        let since = Comparison::new(&earlier(cover), &now).since(&unasked);
+        let earlier = [Earlier { review: &review, response: None, change: &before, cover }];
+        let since = Comparison::new(&earlier, &now).since(&unasked);
         assert_eq!(since.entries[0].state, state, "{cover:?} {now:?}");
     }
 }
 
 #[test]
 fn an_id_in_an_answer_names_no_finding_of_an_earlier_round() {
-    let mut case = Case::first(BAD, vec![claim(21, "Off by one")]);
+    let mut case = SessionCase::first(BAD, vec![off_by_one(21)]);
     // No backend is used: the claim is unchecked, and another finding has its ID now.
     let silent = Report { usage: Vec::new(), ..case.report(vec![rule("todo", 5)]) };
     let (since, _, second) = case.compare_with(BAD, silent);
@@ -552,35 +595,35 @@ fn an_id_in_an_answer_names_no_finding_of_an_earlier_round() {
 
 #[test]
 fn silence_about_a_file_whose_lines_are_not_kept_mends_nothing() {
-    let base = text(&[]);
-    let (then, now) = (change("a.rs", &base, &text(BAD)), change("a.rs", &base, &text(&[(20, "good")])));
-    let left_out = ["a.rs".to_owned()];
-    let fate = |found: Finding, before: bool, after: bool, look: &Beside| {
+    /// Returns the state of a finding on a replaced line. The lines of the rounds with `true` are unknown.
+    fn fate(found: Finding, before: bool, after: bool, look: &FilesBeside) -> State {
+        let (then, now) = (change_to(&text(BAD)), change_to(&text(&[(20, "good")])));
+        let left_out = ["a.rs".to_owned()];
         let mut review = stored(report(1, vec![found]), None);
         review.change.left_out = if before { left_out.to_vec() } else { Vec::new() };
         let report = report(2, Vec::new());
         let kept: &[String] = if after { &left_out } else { &[] };
-        let current = Current { change: Side { text: &now, left_out: kept }, source: &report.source, look };
+        let current = Current { change: RoundChange { text: &now, left_out: kept }, source: &report.source, look };
         let earlier = [Earlier { review: &review, response: None, change: &then, cover: Cover::Whole }];
         Comparison::new(&earlier, &current).since(&report).entries[0].state
-    };
-    let nothing = Beside::default();
-    let model = || claim(21, "Off by one");
-    assert_eq!(fate(model(), false, false, &nothing), State::Fixed);
+    }
+    let nothing = FilesBeside::default();
+    assert_eq!(fate(off_by_one(21), false, false, &nothing), State::Fixed);
     for (before, after) in [(true, false), (false, true), (true, true)] {
-        assert_eq!(fate(model(), before, after, &nothing), State::Unchecked, "{before} {after}");
+        assert_eq!(fate(off_by_one(21), before, after, &nothing), State::Unchecked, "{before} {after}");
     }
     // A change without lines does not prove that the file equals what it shows.
-    let hidden = Aside::Text { now: text(BAD).into_bytes(), base: base.into_bytes(), aside: look::Standing::Hidden };
-    let beside = Beside { files: [("a.rs".to_owned(), hidden)].into(), ..Beside::default() };
+    let (now, base) = (text(BAD).into_bytes(), text(&[]).into_bytes());
+    let hidden = UnshownFile::Text { now, base, aside: look::Standing::Hidden };
+    let beside = FilesBeside { files: [("a.rs".to_owned(), hidden)].into(), ..FilesBeside::default() };
     assert_eq!(fate(rule("todo", 21), false, true, &beside), State::Unchecked);
 }
 
 #[test]
 fn a_suppression_goes_along_only_where_nothing_changed_around_it() {
     let set_aside = Suppression { by: "inline".to_owned(), reason: "a sample".to_owned() };
-    let found = Finding { suppressed: Some(set_aside), ..claim(21, "Off by one") };
-    let case = Case::first(BAD, vec![found]);
+    let found = Finding { suppressed: Some(set_aside), ..off_by_one(21) };
+    let case = SessionCase::first(BAD, vec![found]);
     for (with, is_kept) in [(&[(3, "far"), (20, "bad")][..], true), (&[(19, ""), (20, "bad")], false)] {
         let (_, carried, _) = case.compare(with, Vec::new());
         assert_eq!((carried.len(), carried[0].suppressed.is_some()), (1, is_kept), "{with:?}");

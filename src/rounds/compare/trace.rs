@@ -12,7 +12,7 @@
 //!   distinctive. An equal line that existed before is another line: of two equal lines, deleting one fixes that one.
 //! - *Beside the change.* The file has more copies of these lines than the change accounts for: see [`super::look`].
 
-use crate::rounds::region::{FileText, Line, folded};
+use crate::rounds::region::{FileText, FoldedLine, folded};
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
@@ -26,19 +26,21 @@ const WITHIN: usize = 8;
 /// Letters and digits, and different words, that make one line distinctive.
 const LETTERS: usize = 14;
 const WORDS: usize = 3;
+/// A run of stars that masks a secret. Code has shorter ones.
+const MASK: &[u8] = b"*****";
 /// Positions of one text that are compared, at most. A text with more is not distinctive.
 const MOST: usize = 256;
 
 /// The text of a finding, with its surrounding lines.
 #[derive(Clone, Debug)]
 pub(super) struct Passage<'t> {
-    lines: &'t [Line],
+    lines: &'t [FoldedLine],
     core: Range<usize>,
 }
 
 /// A text that still exists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundText {
     /// Index of the file in the new change.
     pub(super) file: usize,
     /// Its lines, end excluded.
@@ -47,7 +49,7 @@ pub(super) struct Found {
 
 /// The files of a comparison, and the positions of all new lines.
 #[derive(Debug)]
-pub(super) struct Texts {
+pub(super) struct ComparedTexts {
     files: Vec<FileText>,
     /// File and position of each new line, by normalized text.
     fresh: HashMap<Vec<u8>, Vec<(usize, usize)>>,
@@ -55,7 +57,7 @@ pub(super) struct Texts {
 
 /// How the lines on one side of a new position compare with those of the old one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Beside {
+enum NeighborMatch {
     /// An adjacent line moved along.
     Same,
     /// None did: the end of the moved text.
@@ -66,7 +68,7 @@ enum Beside {
 
 impl<'t> Passage<'t> {
     /// Returns the passage of these lines, `last` included. Returns `None` if they are unknown or blank.
-    pub(super) fn of(lines: &'t [Line], first: u32, last: u32) -> Option<Self> {
+    pub(super) fn of(lines: &'t [FoldedLine], first: u32, last: u32) -> Option<Self> {
         let from = lines.partition_point(|l| l.number < first);
         let to = lines.partition_point(|l| l.number <= last);
         let is_known = from < to && lines[from + 1..to].iter().all(|l| l.joined);
@@ -75,28 +77,28 @@ impl<'t> Passage<'t> {
 
     /// Returns the passage of a finding's quote, used if its lines are unknown. A quote with a masked secret or a
     /// truncated line has no passage.
-    pub(super) fn quoted(lines: &'t [Line]) -> Option<Self> {
+    pub(super) fn quoted(lines: &'t [FoldedLine]) -> Option<Self> {
         (!lines.is_empty()).then_some(Self { lines, core: 0..lines.len() })
     }
 
-    fn core(&self) -> &'t [Line] {
+    fn core(&self) -> &'t [FoldedLine] {
         &self.lines[self.core.clone()]
     }
 
     /// Returns true if these lines are at a position of others.
-    fn stands_at(&self, lines: &[Line], at: usize) -> bool {
+    fn stands_at(&self, lines: &[FoldedLine], at: usize) -> bool {
         let core = self.core();
         let Some(there) = lines.get(at..at.saturating_add(core.len())) else { return false };
         there[1..].iter().all(|l| l.joined) && core.iter().zip(there).all(|(a, b)| is_same(&a.folded, &b.folded))
     }
 
     /// Returns the positions of these lines in others.
-    pub(super) fn places(&self, lines: &[Line]) -> Vec<usize> {
+    pub(super) fn places(&self, lines: &[FoldedLine]) -> Vec<usize> {
         (0..lines.len()).filter(|at| self.stands_at(lines, *at)).collect()
     }
 
     /// Returns the line numbers of this passage at a position of others, end excluded.
-    pub(super) fn numbers(&self, lines: &[Line], at: usize) -> Range<u32> {
+    pub(super) fn numbers(&self, lines: &[FoldedLine], at: usize) -> Range<u32> {
         lines[at].number..lines[at + self.core.len() - 1].number + 1
     }
 
@@ -107,15 +109,13 @@ impl<'t> Passage<'t> {
             return true;
         }
         let text = core.iter().map(|l| &l.folded[..]).collect::<Vec<_>>().join(&b' ');
-        let words =
-            || text.split(|b| !b.is_ascii_alphanumeric() && *b != b'_' && b.is_ascii()).filter(|w| !w.is_empty());
         // Every file begins with such lines.
         let imports: &[&[u8]] = &[b"import", b"from", b"use", b"using", b"include", b"require", b"package"];
-        if words().next().is_none_or(|w| imports.contains(&w)) {
+        if words(&text).next().is_none_or(|w| imports.contains(&w)) {
             return false;
         }
-        let letters: usize = words().map(<[u8]>::len).sum();
-        letters >= LETTERS && words().collect::<BTreeSet<_>>().len() >= WORDS
+        let letters: usize = words(&text).map(<[u8]>::len).sum();
+        letters >= LETTERS && words(&text).collect::<BTreeSet<_>>().len() >= WORDS
     }
 
     /// Returns true if only white space changed in and around these lines at their current position.
@@ -131,9 +131,8 @@ impl<'t> Passage<'t> {
         for step in 1..=BLOCK {
             let old = above(self.lines, self.core.start, step);
             let new = above(&now.now, at, step);
-            let near = |l: Option<&Line>, from: u32| l.is_some_and(|l| from - l.number <= NEAR);
-            let is_near = near(old.map(|i| &self.lines[i]), first.0);
-            let is_new_near = near(new.map(|i| &now.now[i]), first.1);
+            let is_near = old.is_some_and(|i| is_close(&self.lines[i], first.0));
+            let is_new_near = new.is_some_and(|i| is_close(&now.now[i], first.1));
             // The block continues while its lines differ from the old ones.
             let is_block = step > 1 && now.fresh[at + 1 - step];
             match (old, new) {
@@ -161,9 +160,8 @@ impl<'t> Passage<'t> {
         for step in 1..=BLOCK {
             let old = below(self.lines, self.core.end, step);
             let new = below(&now.now, end, step);
-            let near = |l: Option<&Line>, from: u32| l.is_some_and(|l| l.number - from <= NEAR);
-            let is_near = near(old.map(|i| &self.lines[i]), last.0);
-            let is_new_near = near(new.map(|i| &now.now[i]), last.1);
+            let is_near = old.is_some_and(|i| is_close(&self.lines[i], last.0));
+            let is_new_near = new.is_some_and(|i| is_close(&now.now[i], last.1));
             let is_block = step > 1 && now.fresh[end + step - 2];
             match (old, new) {
                 (None, None) => return true,
@@ -183,41 +181,60 @@ impl<'t> Passage<'t> {
     }
 
     /// Returns true if these lines have another indentation relative to their neighbors.
-    fn is_laid_out_anew(&self, now: &[Line], at: usize) -> bool {
+    fn is_laid_out_anew(&self, now: &[FoldedLine], at: usize) -> bool {
         let around = self.core.start.saturating_sub(1)..(self.core.end + 1).min(self.lines.len());
-        let step = |a: &Line, b: &Line| a.indent.cmp(&b.indent);
         around.clone().zip(around.skip(1)).any(|(a, b)| {
-            let place = |i: usize| (at + i).checked_sub(self.core.start).and_then(|i| now.get(i));
-            let (Some(x), Some(y)) = (place(a), place(b)) else { return false };
+            let (Some(x), Some(y)) = (self.moved(a, now, at), self.moved(b, now, at)) else { return false };
             let (a, b) = (&self.lines[a], &self.lines[b]);
-            x.folded == a.folded && y.folded == b.folded && step(a, b) != step(x, y)
+            x.folded == a.folded && y.folded == b.folded && a.indent.cmp(&b.indent) != x.indent.cmp(&y.indent)
         })
     }
 
+    /// Returns the line that has the position of the `i`th line here if this passage is at a position of others.
+    fn moved<'l>(&self, i: usize, now: &'l [FoldedLine], at: usize) -> Option<&'l FoldedLine> {
+        now.get((at + i).checked_sub(self.core.start)?)
+    }
+
     /// Compares the lines above or below at a new position with those of the old one.
-    fn beside(&self, now: &[Line], at: usize, is_above: bool) -> Beside {
-        let of_old = |step| {
-            if is_above { above(self.lines, self.core.start, step) } else { below(self.lines, self.core.end, step) }
-        };
+    fn beside(&self, now: &[FoldedLine], at: usize, is_above: bool) -> NeighborMatch {
         let end = at + self.core.len();
-        let of_new = |step| if is_above { above(now, at, step) } else { below(now, end, step) };
-        let old = |step| of_old(step).map(|i| &self.lines[i].folded);
-        let new = |step| of_new(step).map(|i| &now[i].folded);
+        let (old, new) = if is_above {
+            (Adjacent::Above(self.lines, self.core.start), Adjacent::Above(now, at))
+        } else {
+            (Adjacent::Below(self.lines, self.core.end), Adjacent::Below(now, end))
+        };
         for far in 1..=BESIDE {
-            let Some(line) = old(far) else { return Beside::End };
+            let Some(line) = old.text(far) else { return NeighborMatch::End };
             if !has_words(line) {
                 continue;
             }
-            if let Some(found) = (1..=WITHIN).find(|step| new(*step) == Some(line)) {
-                let is_same = found == far && (1..far).all(|step| old(step) == new(step));
-                return if is_same { Beside::Same } else { Beside::Other };
+            if let Some(found) = (1..=WITHIN).find(|step| new.text(*step) == Some(line)) {
+                let is_same = found == far && (1..far).all(|step| old.text(step) == new.text(step));
+                return if is_same { NeighborMatch::Same } else { NeighborMatch::Other };
             }
         }
-        Beside::End
+        NeighborMatch::End
     }
 }
 
-impl Texts {
+/// The lines above a position, or below an end.
+enum Adjacent<'l> {
+    Above(&'l [FoldedLine], usize),
+    Below(&'l [FoldedLine], usize),
+}
+
+impl<'l> Adjacent<'l> {
+    /// Returns the text of the line `step` lines away, or `None` if it is unknown.
+    fn text(&self, step: usize) -> Option<&'l [u8]> {
+        let (lines, at) = match *self {
+            Self::Above(lines, from) => (lines, above(lines, from, step)?),
+            Self::Below(lines, end) => (lines, below(lines, end, step)?),
+        };
+        Some(&lines[at].folded)
+    }
+}
+
+impl ComparedTexts {
     pub(super) fn new(files: Vec<FileText>) -> Self {
         let mut fresh: HashMap<Vec<u8>, Vec<(usize, usize)>> = HashMap::new();
         for (f, file) in files.iter().enumerate().filter(|(_, file)| file.path.is_some()) {
@@ -245,13 +262,13 @@ impl Texts {
         let is_layout = file.path.as_deref().is_some_and(is_layout);
         let from = file.now.partition_point(|l| l.number < spot.start);
         let to = file.now.partition_point(|l| l.number < spot.end);
-        let fits = |at: &usize| at + text.core.len() <= to && text.stands_at(&file.now, *at);
-        let at = (from..to).filter(fits).find(|at| alone || text.is_untouched(file, *at, is_layout))?;
+        let mut places = (from..to).filter(|at| at + text.core.len() <= to && text.stands_at(&file.now, *at));
+        let at = places.find(|at| alone || text.is_untouched(file, *at, is_layout))?;
         Some(text.numbers(&file.now, at))
     }
 
     /// Searches for a text among all new lines except those in `spot` of the file `own`.
-    pub(super) fn elsewhere(&self, text: &Passage<'_>, own: Option<usize>, spot: &Range<u32>) -> Option<Found> {
+    pub(super) fn elsewhere(&self, text: &Passage<'_>, own: Option<usize>, spot: &Range<u32>) -> Option<FoundText> {
         let core = text.core();
         let anchor = core.iter().position(|l| has_words(&l.folded))?;
         let all = self.fresh.get(&core[anchor].folded)?;
@@ -264,43 +281,55 @@ impl Texts {
                 text.stands_at(now, *at) && !(Some(*f) == own && spot.contains(&now[*at].number))
             })
             .collect();
-        let is_one = || {
-            let before = own.and_then(|own| self.files.get(own)).map_or(1, |f| text.places(&f.before).len());
-            places.len() == 1 && before <= 1 && text.is_distinctive()
-        };
-        let came_along = |(f, at): &&(usize, usize)| {
+        // Its own file first.
+        let mut ordered = places.iter().filter(|(f, _)| Some(*f) == own).chain(&places);
+        let found = ordered.find(|(f, at)| {
             let now = &self.files[*f].now;
             match (text.beside(now, *at, true), text.beside(now, *at, false)) {
-                (Beside::Other, _) | (_, Beside::Other) => false,
-                (Beside::End, Beside::End) => is_one(),
+                (NeighborMatch::Other, _) | (_, NeighborMatch::Other) => false,
+                (NeighborMatch::End, NeighborMatch::End) => places.len() == 1 && self.is_unique(text, own),
                 _ => true,
             }
-        };
-        // Its own file first.
-        let found = places.iter().filter(|(f, _)| Some(*f) == own).chain(&places).find(came_along);
-        found.map(|(f, at)| Found { file: *f, lines: text.numbers(&self.files[*f].now, *at) })
+        });
+        found.map(|(f, at)| FoundText { file: *f, lines: text.numbers(&self.files[*f].now, *at) })
+    }
+
+    /// Returns true if a text is distinctive, and its own file had it only once.
+    fn is_unique(&self, text: &Passage<'_>, own: Option<usize>) -> bool {
+        let before = own.and_then(|own| self.files.get(own)).map_or(1, |f| text.places(&f.before).len());
+        before <= 1 && text.is_distinctive()
     }
 }
 
+/// Returns the words of a text: letters, digits, underscores, and all bytes beyond ASCII.
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|b| !b.is_ascii_alphanumeric() && *b != b'_' && b.is_ascii()).filter(|w| !w.is_empty())
+}
+
+/// Returns true if a line belongs to the surroundings of another one.
+fn is_close(line: &FoldedLine, from: u32) -> bool {
+    line.number.abs_diff(from) <= NEAR
+}
+
 /// Returns the position `step` lines above another, or `None` if it is unknown.
-fn above(lines: &[Line], from: usize, step: usize) -> Option<usize> {
+fn above(lines: &[FoldedLine], from: usize, step: usize) -> Option<usize> {
     let at = from.checked_sub(step)?;
     lines[at + 1..=from].iter().all(|l| l.joined).then_some(at)
 }
 
 /// Returns the position `step` lines below `end`, or `None` if it is unknown.
-fn below(lines: &[Line], end: usize, step: usize) -> Option<usize> {
+fn below(lines: &[FoldedLine], end: usize, step: usize) -> Option<usize> {
     let at = end + step - 1;
     lines.get(end..=at)?.iter().all(|l| l.joined).then_some(at)
 }
 
 /// Returns true if the file begins fewer than `step` lines above a position.
-fn ends_at_top(lines: &[Line], from: usize, step: usize) -> bool {
+fn ends_at_top(lines: &[FoldedLine], from: usize, step: usize) -> bool {
     from < step && lines.first().is_some_and(|l| l.joined)
 }
 
 /// Returns true if the lines that a change shows are in a whole file at the same numbers.
-pub(super) fn stand_in(shown: &[Line], whole: &[Line]) -> bool {
+pub(super) fn stand_in(shown: &[FoldedLine], whole: &[FoldedLine]) -> bool {
     shown.iter().all(|l| {
         let at = whole.binary_search_by_key(&l.number, |w| w.number);
         at.is_ok_and(|at| is_same(&whole[at].folded, &l.folded))
@@ -309,11 +338,10 @@ pub(super) fn stand_in(shown: &[Line], whole: &[Line]) -> bool {
 
 /// Returns true if a file has the same interpreter line (`#!`), if both are known.
 pub(super) fn is_as_introduced(before: Option<&FileText>, now: &FileText) -> bool {
-    fn first(lines: &[Line]) -> Option<&Line> {
+    fn first(lines: &[FoldedLine]) -> Option<&FoldedLine> {
         lines.first().filter(|l| l.number == 1)
     }
-    let is_script = |l: &&Line| l.folded.starts_with(b"#!");
-    let was = before.and_then(|b| first(&b.before)).filter(is_script);
+    let was = before.and_then(|b| first(&b.before)).filter(|l| l.folded.starts_with(b"#!"));
     was.is_none_or(|was| first(&now.now).is_none_or(|l| l.folded == was.folded))
 }
 
@@ -324,20 +352,20 @@ fn has_words(line: &[u8]) -> bool {
 /// Returns true if two lines are equal, ignoring parts that only one of them has masked: different policies may detect
 /// different secrets.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
-    /// A run of stars that masks a secret. Code has shorter ones.
-    const MASK: &[u8] = b"*****";
     if a == b {
         return true;
     }
-    let masked = |line: &[u8]| -> Vec<bool> {
-        let mut out = vec![false; line.len()];
-        for (at, _) in line.windows(MASK.len()).enumerate().filter(|(_, w)| *w == MASK) {
-            out[at..at + MASK.len()].fill(true);
-        }
-        out
-    };
     let may_be = a.len() == b.len() && [a, b].iter().any(|l| l.windows(MASK.len()).any(|w| w == MASK));
     may_be && (0..a.len()).zip(masked(a).iter().zip(masked(b))).all(|(i, (x, y))| *x || y || a[i] == b[i])
+}
+
+/// Returns, by byte of a line, whether it is masked.
+fn masked(line: &[u8]) -> Vec<bool> {
+    let mut out = vec![false; line.len()];
+    for (at, _) in line.windows(MASK.len()).enumerate().filter(|(_, w)| *w == MASK) {
+        out[at..at + MASK.len()].fill(true);
+    }
+    out
 }
 
 /// Returns true if indentation is significant in files of this type.
@@ -349,12 +377,15 @@ fn is_layout(path: &str) -> bool {
 }
 
 /// Returns the normalized lines of a quote. Returns none if a secret in it was masked, or part of it is missing.
-pub(super) fn quote(text: &str) -> Vec<Line> {
+pub(super) fn quote(text: &str) -> Vec<FoldedLine> {
     if text.contains("<secret:") || text.contains("\\u{") || text.ends_with('…') {
         return Vec::new();
     }
-    let of = |(number, line): (u32, &str)| Line { number, indent: 0, folded: folded(line.as_bytes()), joined: true };
-    (1..).zip(text.lines()).map(of).filter(|l| has_words(&l.folded)).collect()
+    (1..)
+        .zip(text.lines())
+        .map(|(number, line)| FoldedLine { number, indent: 0, folded: folded(line.as_bytes()), joined: true })
+        .filter(|l| has_words(&l.folded))
+        .collect()
 }
 
 #[cfg(test)]

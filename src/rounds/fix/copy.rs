@@ -3,7 +3,7 @@
 //! The copy has the tracked files and the untracked files that are not ignored, with all bytes and modes. It has no
 //! repository of its own: programs with [`Copy::env`] use it as the worktree of the user's repository.
 
-use crate::ai::desk::{Desk, temporary};
+use crate::ai::desk::{PrivateFolder, temporary};
 use crate::diff::RepoPath;
 use crate::env::Env;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ const MOST_BYTES: u64 = 2 << 30;
 /// A private copy of a worktree. Dropping it removes it.
 #[derive(Debug)]
 pub(super) struct Copy {
-    desk: Desk,
+    desk: PrivateFolder,
     files: BTreeSet<RepoPath>,
     /// Untracked files among them.
     new: Vec<RepoPath>,
@@ -68,8 +68,7 @@ impl Copy {
     }
 
     fn fill(from: &Path, parent: &Path, files: &BTreeSet<RepoPath>, stop: &Stop) -> Result<Self> {
-        let fail = |e: &io::Error| Error::incomplete("the worktree cannot be copied").caused_by(e);
-        let desk = Desk::new(parent).map_err(|e| fail(&e))?;
+        let desk = PrivateFolder::new(parent).map_err(|e| not_copied(&e))?;
         let mut copied = BTreeSet::new();
         let mut folders = BTreeSet::from([PathBuf::new()]);
         let mut bytes = 0;
@@ -89,14 +88,14 @@ impl Copy {
                 )));
             }
             if let Some(folder) = target.parent() {
-                std::fs::create_dir_all(folder).map_err(|e| fail(&e))?;
+                std::fs::create_dir_all(folder).map_err(|e| not_copied(&e))?;
             }
-            std::fs::copy(&source, &target).map_err(|e| fail(&e))?;
+            std::fs::copy(&source, &target).map_err(|e| not_copied(&e))?;
             copied.insert(path.clone());
             folders.extend(relative.ancestors().skip(1).map(Path::to_owned));
         }
         for folder in &folders {
-            copy_links(&from.join(folder), &desk.work().join(folder)).map_err(|e| fail(&e))?;
+            copy_links(&from.join(folder), &desk.work().join(folder)).map_err(|e| not_copied(&e))?;
         }
         Ok(Self { desk, files: copied, new: Vec::new(), env: Env::default(), parent: parent.to_owned() })
     }
@@ -132,8 +131,9 @@ impl Copy {
     /// Incomplete: it cannot be read.
     pub(super) fn read(&self, path: &RepoPath) -> Result<Option<Vec<u8>>> {
         let Some(relative) = native(path).filter(|_| self.files.contains(path)) else { return Ok(None) };
-        let fail = |e: io::Error| Error::incomplete(format!("{} cannot be read", path.to_wire())).caused_by(&e);
-        std::fs::read(self.top().join(relative)).map(Some).map_err(fail)
+        let bytes = std::fs::read(self.top().join(relative))
+            .map_err(|e| Error::incomplete(format!("{} cannot be read", path.to_wire())).caused_by(&e))?;
+        Ok(Some(bytes))
     }
 
     /// Writes a file. It replaces a regular file or creates one; no parent folder is a link.
@@ -141,31 +141,47 @@ impl Copy {
     /// # Errors
     /// Incomplete: the path is not valid, or the file cannot be written.
     pub(super) fn write(&mut self, path: &RepoPath, bytes: &[u8]) -> Result<()> {
-        let fail = |e: io::Error| Error::incomplete(format!("{} cannot be written", path.to_wire())).caused_by(&e);
-        let bad = || Error::incomplete(format!("{} is not a path of the copy", path.to_wire()));
-        let relative = native(path).ok_or_else(bad)?;
+        let relative = native(path).ok_or_else(|| not_of_copy(path))?;
         let target = self.top().join(&relative);
         if !self.files.contains(path) {
             let folder = relative.parent().unwrap_or(Path::new(""));
             if has_link(self.top(), folder) || target.symlink_metadata().is_ok() {
-                return Err(bad());
+                return Err(not_of_copy(path));
             }
-            std::fs::create_dir_all(self.top().join(folder)).map_err(fail)?;
+            std::fs::create_dir_all(self.top().join(folder)).map_err(|e| not_written(path, &e))?;
             self.new.push(path.clone());
             self.files.insert(path.clone());
         } else if plain(self.top(), &relative).is_none() {
-            return Err(bad());
+            return Err(not_of_copy(path));
         }
-        std::fs::write(target, bytes).map_err(fail)
+        std::fs::write(target, bytes).map_err(|e| not_written(path, &e))
     }
+}
+
+/// Returns the error for a worktree that cannot be copied.
+fn not_copied(e: &io::Error) -> Error {
+    Error::incomplete("the worktree cannot be copied").caused_by(e)
+}
+
+/// Returns the error for a file that cannot be written.
+fn not_written(path: &RepoPath, e: &io::Error) -> Error {
+    Error::incomplete(format!("{} cannot be written", path.to_wire())).caused_by(e)
+}
+
+/// Returns the error for a path that a copy cannot have.
+fn not_of_copy(path: &RepoPath) -> Error {
+    Error::incomplete(format!("{} is not a path of the copy", path.to_wire()))
 }
 
 /// Returns the environment in which a folder is the worktree of a repository. Programs in the user's worktree are
 /// removed from PATH.
 fn environment(env: &Env, repo: &Repo, copy: &Path, top: &Path) -> Env {
     let top = top.canonicalize().unwrap_or_else(|_| top.to_owned());
-    let is_outside = |dir: &PathBuf| !dir.canonicalize().unwrap_or_else(|_| dir.clone()).starts_with(&top);
-    let path: Vec<PathBuf> = env.path().into_iter().filter(is_outside).collect();
+    let path: Vec<PathBuf> = env
+        .path()
+        .into_iter()
+        .filter(|dir| !dir.canonicalize().unwrap_or_else(|_| dir.clone()).starts_with(&top))
+        .collect();
     let git_dir = repo.git_dir().canonicalize().unwrap_or_else(|_| repo.git_dir().to_owned());
     let values: [(&'static str, OsString); 2] = [("GIT_DIR", git_dir.into()), ("GIT_WORK_TREE", copy.into())];
     env.with_path(&path).with(values)
@@ -210,9 +226,14 @@ fn has_link(top: &Path, relative: &Path) -> bool {
 /// Converts a path of the repository to a path of this system, if it is valid below a folder.
 pub(super) fn native(path: &RepoPath) -> Option<PathBuf> {
     let relative = PathBuf::from(std::str::from_utf8(path.as_bytes()).ok()?);
-    let is_plain = |part: std::path::Component<'_>| match part {
+    let is_valid = !path.as_bytes().is_empty() && relative.components().all(is_plain);
+    is_valid.then_some(relative)
+}
+
+/// Returns true for a file name that is not the name of a repository.
+fn is_plain(part: std::path::Component<'_>) -> bool {
+    match part {
         std::path::Component::Normal(name) => !name.eq_ignore_ascii_case(".git"),
         _ => false,
-    };
-    (!path.as_bytes().is_empty() && relative.components().all(is_plain)).then_some(relative)
+    }
 }

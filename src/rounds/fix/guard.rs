@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 
 /// A file that a fix changes or creates.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Changed {
+pub struct ChangedFile {
     pub path: RepoPath,
     /// `None` if the fix creates the file.
     pub before: Option<Vec<u8>>,
@@ -27,7 +27,7 @@ pub struct Changed {
 
 /// A change that a fix may not make.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Violation {
+pub struct GuardViolation {
     pub path: RepoPath,
     /// Predicate of the path, such as `is a CI file`.
     pub why: String,
@@ -40,12 +40,12 @@ pub struct Bounds<'a> {
     pub allowed: &'a Globs,
     /// Files of the findings: a line of a test may change if a finding is about its file.
     pub of_findings: &'a BTreeSet<RepoPath>,
-    pub around: &'a Surroundings,
+    pub around: &'a GuardContext,
 }
 
 /// Facts about the repository before the fix.
 #[derive(Clone, Debug, Default)]
-pub struct Surroundings {
+pub struct GuardContext {
     /// Folders of team rules and of stored reviews, and files of conventions, from the policy.
     pub of_policy: Vec<String>,
     /// Folder of hooks in git's configuration.
@@ -55,7 +55,7 @@ pub struct Surroundings {
     pub tree: BTreeSet<RepoPath>,
 }
 
-impl Surroundings {
+impl GuardContext {
     /// Finds the files that checks run. `command` is the policy's test command.
     #[must_use]
     pub fn with_scripts(mut self, read: &dyn Fn(&RepoPath) -> Option<Vec<u8>>, command: Option<&str>) -> Self {
@@ -128,27 +128,32 @@ const SUPPRESSIONS: &[&str] = &[
 ];
 
 /// Returns the forbidden changes of a fix, ordered by path.
-pub fn violations(changes: &[Changed], bounds: &Bounds<'_>) -> Vec<Violation> {
-    let mut out: Vec<Violation> = changes
+pub fn violations(changes: &[ChangedFile], bounds: &Bounds<'_>) -> Vec<GuardViolation> {
+    let mut out: Vec<GuardViolation> = changes
         .iter()
         .filter(|c| !bounds.allowed.matches(&c.path))
-        .filter_map(|c| Some(Violation { path: c.path.clone(), why: violation(c, bounds)? }))
+        .filter_map(|c| Some(GuardViolation { path: c.path.clone(), why: violation(c, bounds)? }))
         .collect();
     out.sort();
     out
 }
 
 /// Returns the reason why a model may change a path only with a person's consent, or `None` if it may change it.
-pub fn class_of(path: &RepoPath, around: &Surroundings) -> Option<&'static str> {
-    let own = paths::class(path, &around.of_policy);
-    let hook = || paths::is_below(path, &around.of_hooks).then_some(paths::HOOK);
-    let script =
-        || around.run_by_checks.contains(path).then_some("run by a CI file, a hook, or a script that checks the code");
-    let shadow = || if around.tree.contains(path) { None } else { shadow::class(path, &around.tree) };
-    own.or_else(hook).or_else(script).or_else(shadow)
+pub fn class_of(path: &RepoPath, around: &GuardContext) -> Option<&'static str> {
+    if let Some(class) = paths::class(path, &around.of_policy) {
+        Some(class)
+    } else if paths::is_below(path, &around.of_hooks) {
+        Some(paths::HOOK)
+    } else if around.run_by_checks.contains(path) {
+        Some("run by a CI file, a hook, or a script that checks the code")
+    } else if around.tree.contains(path) {
+        None
+    } else {
+        shadow::class(path, &around.tree)
+    }
 }
 
-fn violation(change: &Changed, bounds: &Bounds<'_>) -> Option<String> {
+fn violation(change: &ChangedFile, bounds: &Bounds<'_>) -> Option<String> {
     if let Some(class) = class_of(&change.path, bounds.around) {
         return Some(format!("is {class}"));
     }

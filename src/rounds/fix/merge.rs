@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// An edit of the base: a range of lines, and their replacement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Edit<'t> {
+struct ReplacedLines<'t> {
     lines: Range<usize>,
     new: Vec<&'t [u8]>,
 }
@@ -21,8 +21,7 @@ pub(in crate::rounds) fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Opti
     let lines = lines(base);
     let (mut own, mut other) = (edits(base, ours), edits(base, theirs));
     own.retain(|edit| !other.contains(edit));
-    let touches = |a: &Edit<'_>, b: &Edit<'_>| a.lines.start <= b.lines.end && b.lines.start <= a.lines.end;
-    if own.iter().any(|a| other.iter().any(|b| touches(a, b))) {
+    if own.iter().any(|a| other.iter().any(|b| a.touches(b))) {
         return None;
     }
     own.append(&mut other);
@@ -38,18 +37,30 @@ pub(in crate::rounds) fn merged(base: &[u8], ours: &[u8], theirs: &[u8]) -> Opti
     Some(out.concat())
 }
 
+impl ReplacedLines<'_> {
+    /// Returns true if two edits share a line, or are next to each other.
+    fn touches(&self, other: &Self) -> bool {
+        self.lines.start <= other.lines.end && other.lines.start <= self.lines.end
+    }
+}
+
 fn lines(text: &[u8]) -> Vec<&[u8]> {
     text.split_inclusive(|b| *b == b'\n').collect()
 }
 
-fn edits<'t>(base: &[u8], side: &'t [u8]) -> Vec<Edit<'t>> {
+fn edits<'t>(base: &[u8], side: &'t [u8]) -> Vec<ReplacedLines<'t>> {
     let new = lines(side);
-    let range = |r: Range<u32>| r.start as usize..r.end as usize;
-    let edit = |(from, to): (Range<u32>, Range<u32>)| Edit {
-        lines: range(from),
-        new: new.get(range(to)).unwrap_or_default().to_vec(),
-    };
-    diff::replaced(base, side).into_iter().map(edit).collect()
+    let replaced = diff::replaced(base, side).into_iter();
+    let edits = replaced.map(|(from, to)| ReplacedLines {
+        lines: indices(&from),
+        new: new.get(indices(&to)).unwrap_or_default().to_vec(),
+    });
+    edits.collect()
+}
+
+/// Converts indices of lines.
+fn indices(lines: &Range<u32>) -> Range<usize> {
+    lines.start as usize..lines.end as usize
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The two questions of a fix: to plan it, and to execute the plan. Findings, plan and failures are data for the model.
 
-use super::Failure;
+use super::FailedAttempt;
 use crate::ai::claim::fix::{FixPlan, FixReport, plan_schema, report_schema};
 use crate::ai::material::Document;
 use crate::ai::prompt::Exhibit;
@@ -9,7 +9,7 @@ use crate::ai::reply;
 use crate::ai::run::Question;
 use crate::rules::RuleSet;
 use crate::wire;
-use crate::wire::fixing::Plan;
+use crate::wire::fixing::StoredPlan;
 
 /// Bytes of a failure that a model gets, at most.
 const MOST_FAILURE: usize = 16 << 10;
@@ -28,9 +28,9 @@ pub(super) fn plan(findings: &[wire::Finding], allowed: &[String], rules: &RuleS
 /// Returns the question that executes a plan. `failure` has the reasons why the previous attempt failed.
 pub(super) fn execute(
     findings: &[wire::Finding],
-    plan: &Plan,
+    plan: &StoredPlan,
     allowed: &[String],
-    failure: Option<&Failure>,
+    failure: Option<&FailedAttempt>,
     rules: &RuleSet,
 ) -> Question<FixReport> {
     let mut exhibits = vec![
@@ -58,7 +58,7 @@ pub(super) fn execute(
 }
 
 /// Formats a plan as text, which people read and edit, and models execute.
-pub(super) fn plan_text(plan: &Plan) -> String {
+pub(super) fn plan_text(plan: &StoredPlan) -> String {
     let mut text = format!("{}\n", plan.summary);
     for (i, step) in plan.steps.iter().enumerate() {
         text.push_str(&format!("\n{}. {}\n", i + 1, step.text));

@@ -55,7 +55,12 @@ pub(super) fn told(mut reasons: Vec<String>, problem: Option<&str>) -> Vec<Strin
 /// Returns true if every backend failed permanently: a missing key, program or model. A rate limit and a connection
 /// failure are temporary.
 pub(super) fn is_for_good(setbacks: &[Setback]) -> bool {
-    let lasts = |s: &Setback| match s.cause {
+    !setbacks.is_empty() && setbacks.iter().all(is_permanent)
+}
+
+/// Returns true if another request to the backend would fail too.
+fn is_permanent(s: &Setback) -> bool {
+    match s.cause {
         Cause::Setup => true,
         Cause::Refused => s.retry_after.is_none(),
         Cause::Unreachable
@@ -66,8 +71,7 @@ pub(super) fn is_for_good(setbacks: &[Setback]) -> bool {
         | Cause::TimedOut
         | Cause::Stopped
         | Cause::Limit => false,
-    };
-    !setbacks.is_empty() && setbacks.iter().all(lasts)
+    }
 }
 
 /// Returns a text on one line, truncated.
@@ -98,7 +102,9 @@ mod tests {
 
     #[test]
     fn a_key_is_refused_for_good_and_a_rate_limit_is_not() {
-        let of = |cause, retry_after| Setback { backend: "a".to_owned(), cause, retry_after };
+        fn of(cause: Cause, retry_after: Option<Duration>) -> Setback {
+            Setback { backend: "a".to_owned(), cause, retry_after }
+        }
         let (key, limit) = (of(Cause::Refused, None), of(Cause::Refused, Some(Duration::from_secs(1))));
         assert!(is_for_good(std::slice::from_ref(&key)) && is_for_good(&[of(Cause::Setup, None), key.clone()]));
         for all in [vec![], vec![limit.clone()], vec![key, limit], vec![of(Cause::Unreachable, None)]] {

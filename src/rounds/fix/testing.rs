@@ -33,7 +33,7 @@ pub(super) enum Tests {
 
 /// The code under test.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Subject<'a> {
+pub(super) struct TestSubject<'a> {
     /// Private copy with the fix.
     pub(super) fixed: &'a Copy,
     /// Unmodified copy without the fix.
@@ -43,15 +43,17 @@ pub(super) struct Subject<'a> {
 }
 
 /// Runs the policy's command in a copy.
-pub(super) fn run(policy: &TestsPolicy, subject: Subject<'_>, env: &Env, deadline: Instant, stop: &Stop) -> Tests {
+pub(super) fn run(policy: &TestsPolicy, subject: TestSubject<'_>, env: &Env, deadline: Instant, stop: &Stop) -> Tests {
     let Some(command) = policy.command.as_deref().filter(|_| policy.run) else { return Tests::NotAsked };
     let settings = Settings { command: &policy.sandbox, paths: &policy.sandbox_paths, top: Some(subject.top) };
-    let work = || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        io::Result::Ok(runtime.block_on(tested(command, &settings, subject, env, deadline, stop)))
-    };
     // The caller's thread may belong to a runtime.
-    let done = std::thread::scope(|s| s.spawn(work).join());
+    let done = std::thread::scope(|s| {
+        let thread = s.spawn(|| {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+            io::Result::Ok(runtime.block_on(tested(command, &settings, subject, env, deadline, stop)))
+        });
+        thread.join()
+    });
     match done {
         Ok(Ok(tests)) => tests,
         Ok(Err(e)) => Tests::NotRun(e.to_string()),
@@ -62,7 +64,7 @@ pub(super) fn run(policy: &TestsPolicy, subject: Subject<'_>, env: &Env, deadlin
 async fn tested(
     command: &str,
     settings: &Settings<'_>,
-    subject: Subject<'_>,
+    subject: TestSubject<'_>,
     env: &Env,
     deadline: Instant,
     stop: &Stop,

@@ -42,9 +42,9 @@ impl Verification {
         known: &BTreeSet<String>,
     ) -> (AttemptVerdict, Vec<String>) {
         let verified = verified(findings, &self.done.stored);
-        let told = |(id, state): &(String, State)| format!("{id} is {}", wire::name(state).replace('_', " "));
-        let is_unchecked = |(_, state): &&(String, State)| *state == State::Unchecked;
-        let mut reasons: Vec<String> = verified.open.iter().filter(|o| !is_unchecked(o)).map(told).collect();
+        let (unchecked, open): (Vec<_>, Vec<_>) =
+            verified.open.iter().partition(|(_, state)| *state == State::Unchecked);
+        let mut reasons: Vec<String> = open.into_iter().map(told).collect();
         reasons.extend(verified.new.iter().filter(|f| !known.contains(&f.fingerprint)).map(|f| {
             let file = f.file.as_deref().unwrap_or("the whole change");
             let line = f.line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -57,7 +57,12 @@ impl Verification {
         let is_empty = self.done.stored.outcome == wire::Outcome::NothingToReview;
         let unreviewed = verified.unreviewed.iter().filter(|_| !is_empty);
         let mut missing: Vec<String> = unreviewed.map(|what| format!("not reviewed: {what}")).collect();
-        missing.extend(verified.open.iter().filter(is_unchecked).map(told));
+        missing.extend(unchecked.into_iter().map(told));
         if missing.is_empty() { (AttemptVerdict::Verified, missing) } else { (AttemptVerdict::Unverified, missing) }
     }
+}
+
+/// Formats the ID of a finding with its state.
+fn told((id, state): &(String, State)) -> String {
+    format!("{id} is {}", wire::name(state).replace('_', " "))
 }

@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::finding::arrange;
-use crate::report::{Format, Style, json, render, sample};
+use crate::report::{ReportFormat, Style, json, render, sample};
 
-fn written(review: &Review, format: Format) -> String {
+fn written(review: &Review, format: ReportFormat) -> String {
     let mut out = Vec::new();
     let style = Style { verbose: true, ..Style::default() };
     render(review, format, &style, &mut out).unwrap();
@@ -26,14 +26,14 @@ fn a_recalled_review_says_the_same_again() {
         let report = json::report(&known);
         let recalled = review(&report, b"");
         assert_eq!(json::report(&recalled), report);
-        assert_eq!(written(&recalled, Format::Json), written(&known, Format::Json));
+        assert_eq!(written(&recalled, ReportFormat::Json), written(&known, ReportFormat::Json));
         for (a, b) in recalled.findings.iter().zip(&known.findings) {
             assert_eq!(
                 (a.fingerprint(), a.evidence(), a.lines().map(|l| l.last)),
                 (b.fingerprint(), b.evidence(), b.lines().map(|l| l.last))
             );
         }
-        for format in [Format::Human, Format::Sarif] {
+        for format in [ReportFormat::Human, ReportFormat::Sarif] {
             assert!(!written(&recalled, format).is_empty());
         }
     }
@@ -48,7 +48,9 @@ fn fingerprints_are_those_that_were_stored_until_findings_are_arranged_anew() {
     // Arranging assigns the same fingerprints to the same findings.
     let known = sample::full();
     let again = arrange(review(&json::report(&known), b"").findings);
-    let prints = |all: &[Finding]| all.iter().map(|f| f.fingerprint().to_string()).collect::<Vec<_>>();
+    fn prints(all: &[Finding]) -> Vec<String> {
+        all.iter().map(|f| f.fingerprint().to_string()).collect()
+    }
     assert_eq!(prints(&again), prints(&known.findings));
 }
 
@@ -71,13 +73,15 @@ fn the_code_of_a_finding_is_that_of_the_stored_change() {
             (false, "  return sum(cart);".to_owned()),
         ]
     );
-    let human = written(&recalled, Format::Human);
+    let human = written(&recalled, ReportFormat::Human);
     assert!(human.contains("debugger;") && human.contains("web/cart.ts:8"), "{human}");
     assert_eq!(recalled.first_change.unwrap().lines.unwrap().first.get(), 8);
     // Without a readable change there is no code, and everything else is restored.
     for damaged in [&b""[..], b"@@ -1 +1 @@\n"] {
         let recalled = review(&report, damaged);
-        assert!(recalled.findings[0].frame.is_none() && written(&recalled, Format::Human).contains("web/cart.ts:8"));
+        assert!(
+            recalled.findings[0].frame.is_none() && written(&recalled, ReportFormat::Human).contains("web/cart.ts:8")
+        );
     }
 }
 

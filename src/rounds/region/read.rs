@@ -1,14 +1,14 @@
 //! Parses a stored change into files with their hunks.
 
-use super::Side;
-use crate::diff::{Body, FileChange, LineKind, ObjectId};
+use super::RoundChange;
+use crate::diff::{self, Body, FileChange, LineKind, ObjectId};
 use crate::review::Record;
 use std::collections::HashMap;
 use std::ops::Range;
 
 /// A file of a change.
 #[derive(Clone, Debug)]
-pub(super) struct Shown {
+pub(super) struct RecordedFile {
     pub(super) commit: Option<String>,
     /// Path on the new side, or the old one for a deletion, as in reports.
     pub(super) path: String,
@@ -32,36 +32,24 @@ pub(super) struct Hunk {
 }
 
 /// Parses a change, or returns `None` if it is invalid.
-pub(super) fn files(side: Side<'_>) -> Option<Vec<Shown>> {
+pub(super) fn files(side: RoundChange<'_>) -> Option<Vec<RecordedFile>> {
     let read = Record::read(side.text)?.into_iter();
-    Some(read.map(|(commit, change)| Shown::of(&change, commit.map(|c| c.to_string()), side.left_out)).collect())
+    Some(read.map(|(commit, change)| RecordedFile::of(&change, commit.map(|c| c.to_string()), side.left_out)).collect())
 }
 
 /// Returns the files of a change with their commits, or `None` if it is invalid.
 pub(in crate::rounds) fn changes(text: &[u8]) -> Option<Vec<(Option<String>, FileChange)>> {
-    let named = |(commit, change): (Option<ObjectId>, _)| (commit.map(|c| c.to_string()), change);
-    Some(Record::read(text)?.into_iter().map(named).collect())
+    let read = Record::read(text)?.into_iter();
+    Some(read.map(|(commit, change)| (commit.map(|c| c.to_string()), change)).collect())
 }
 
-impl Shown {
+impl RecordedFile {
     fn of(change: &FileChange, commit: Option<String>, left_out: &[String]) -> Self {
         let entry = &change.entry;
         let path = change.path().to_wire();
         let hunks = match &change.body {
             _ if left_out.contains(&path) => None,
-            Body::Text(text) => {
-                let hunk = |h: &crate::diff::Hunk| {
-                    let lines: Vec<_> = text.lines(h).map(|l| (l.kind, l.text.to_vec())).collect();
-                    let olds = lines.iter().enumerate().filter(|(_, (kind, _))| *kind != LineKind::Added);
-                    Hunk {
-                        old: h.old.start..h.old.start.saturating_add(h.old.count),
-                        new: h.new.start..h.new.start.saturating_add(h.new.count),
-                        olds: olds.map(|(i, _)| i).collect(),
-                        lines,
-                    }
-                };
-                Some(text.hunks.iter().map(hunk).collect())
-            }
+            Body::Text(text) => Some(text.hunks.iter().map(|h| Hunk::of(h, text)).collect()),
             Body::Same => Some(Vec::new()),
             Body::Binary(_) | Body::Submodule { .. } => None,
         };
@@ -89,33 +77,50 @@ impl Shown {
         if self.new_id.is_some() && self.new_id == other.new_id {
             return 100;
         }
-        let lines = |s: &Self| -> Vec<Vec<u8>> {
-            let all = s.hunks.iter().flatten().flat_map(Hunk::new_lines);
-            all.map(<[u8]>::trim_ascii).filter(|l| !l.is_empty()).map(<[u8]>::to_vec).collect()
-        };
-        let size = |s: &Self| -> u32 { s.hunks.iter().flatten().map(Hunk::added).sum() };
-        if size(self) / 3 > size(other) || size(other) / 3 > size(self) {
+        let (size, other_size) = (self.size(), other.size());
+        if size / 3 > other_size || other_size / 3 > size {
             return 0;
         }
-        let (ours, theirs) = (lines(self), lines(other));
+        let (ours, theirs) = (self.trimmed_lines(), other.trimmed_lines());
         let mut counts: HashMap<&[u8], usize> = HashMap::new();
         for line in &ours {
             *counts.entry(line).or_default() += 1;
         }
-        let known = |l: &&Vec<u8>| {
-            counts.get_mut(l.as_slice()).is_some_and(|n| {
-                *n > 0 && {
-                    *n -= 1;
-                    true
-                }
-            })
-        };
-        let common = theirs.iter().filter(known).count();
+        let mut common = 0;
+        for line in &theirs {
+            if let Some(n) = counts.get_mut(line.as_slice()).filter(|n| **n > 0) {
+                *n -= 1;
+                common += 1;
+            }
+        }
         common * 100 / ours.len().max(theirs.len()).max(1)
+    }
+
+    /// Returns the number of lines that the change shows on the new side.
+    fn size(&self) -> u32 {
+        self.hunks.iter().flatten().map(Hunk::added).sum()
+    }
+
+    /// Returns the lines of the new side that are not blank, without white space around them.
+    fn trimmed_lines(&self) -> Vec<Vec<u8>> {
+        let all = self.hunks.iter().flatten().flat_map(Hunk::new_lines);
+        all.map(<[u8]>::trim_ascii).filter(|l| !l.is_empty()).map(<[u8]>::to_vec).collect()
     }
 }
 
 impl Hunk {
+    /// Copies a hunk of a parsed change.
+    fn of(h: &diff::Hunk, change: &diff::TextChange) -> Self {
+        let lines: Vec<_> = change.lines(h).map(|l| (l.kind, l.text.to_vec())).collect();
+        let olds = lines.iter().enumerate().filter(|(_, (kind, _))| *kind != LineKind::Added);
+        Self {
+            old: h.old.start..h.old.start.saturating_add(h.old.count),
+            new: h.new.start..h.new.start.saturating_add(h.new.count),
+            olds: olds.map(|(i, _)| i).collect(),
+            lines,
+        }
+    }
+
     /// Returns the lines of the new side.
     pub(super) fn new_lines(&self) -> impl Iterator<Item = &[u8]> {
         self.lines.iter().filter(|(kind, _)| *kind != LineKind::Removed).map(|(_, text)| &text[..])

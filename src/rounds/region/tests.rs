@@ -18,6 +18,11 @@ fn change(old: Option<(&str, &str)>, new: Option<(&str, &str)>) -> String {
     change_of(old.map(|(p, t)| (p, t, None)), new.map(|(p, t)| (p, t, None)))
 }
 
+/// Returns a stored change of `a.rs`.
+fn change_of_a(old: &str, new: &str) -> String {
+    change(Some(("a.rs", old)), Some(("a.rs", new)))
+}
+
 fn change_of(old: Option<(&str, &str, Option<u8>)>, new: Option<(&str, &str, Option<u8>)>) -> String {
     let kind = match (old, new) {
         (None, _) => ChangeKind::Added,
@@ -27,8 +32,8 @@ fn change_of(old: Option<(&str, &str, Option<u8>)>, new: Option<(&str, &str, Opt
     };
     let entry =
         Entry { kind, old: old.and_then(|(p, _, id)| side(p, id)), new: new.and_then(|(p, _, id)| side(p, id)) };
-    let bytes = |s: Option<(&str, &str, Option<u8>)>| s.map(|(_, text, _)| text.as_bytes().to_vec());
-    let change = FileChange { entry, body: Body::between(bytes(old), bytes(new), Attribute::Unset) };
+    let [before, after] = [old, new].map(|s| s.map(|(_, text, _)| text.as_bytes().to_vec()));
+    let change = FileChange { entry, body: Body::between(before, after, Attribute::Unset) };
     let mut out = Vec::new();
     unified::write(&change, &mut out);
     String::from_utf8(out).unwrap()
@@ -36,20 +41,23 @@ fn change_of(old: Option<(&str, &str, Option<u8>)>, new: Option<(&str, &str, Opt
 
 fn align(before: &str, now: &str) -> Alignment {
     Alignment::between(
-        Side { text: before.as_bytes(), left_out: &[] },
-        Side { text: now.as_bytes(), left_out: &[] },
+        RoundChange { text: before.as_bytes(), left_out: &[] },
+        RoundChange { text: now.as_bytes(), left_out: &[] },
         true,
     )
 }
 
 /// Aligns two rounds with the same base.
 fn rounds(base: &str, before: &str, now: &str) -> Alignment {
-    let of = |new: &str| if new == base { String::new() } else { change(Some(("a.rs", base)), Some(("a.rs", new))) };
-    align(&of(before), &of(now))
+    let [before, now] = [before, now].map(|new| match new == base {
+        true => String::new(),
+        false => change_of_a(base, new),
+    });
+    align(&before, &now)
 }
 
-fn at(first: u32, end: u32, kept: Kept) -> Place {
-    Place::At(Spot { file: "a.rs".to_owned(), commit: None, lines: first..end, kept })
+fn at(first: u32, end: u32, kept: Preserved) -> LinePosition {
+    LinePosition::At(MovedLines { file: "a.rs".to_owned(), commit: None, lines: first..end, kept })
 }
 
 /// Checks that every line of `before` is found at its position in `now`. All lines must differ.
@@ -60,12 +68,12 @@ fn all_lines_are_found(base: &str, before: &str, now: &str) {
         let place = alignment.place(None, "a.rs", i as u32 + 1, i as u32 + 1);
         let expected = now.lines().position(|l| l == line).map(|i| i as u32 + 1);
         match (&place, expected) {
-            (Place::At(Spot { lines, kept, .. }), Some(n)) => {
-                assert!(*kept != Kept::Not && *lines == (n..n + 1), "{line}: {place:?}, not {n}");
+            (LinePosition::At(MovedLines { lines, kept, .. }), Some(n)) => {
+                assert!(*kept != Preserved::Not && *lines == (n..n + 1), "{line}: {place:?}, not {n}");
             }
-            (Place::At(Spot { kept, .. }), None) => assert_eq!(*kept, Kept::Not, "{line}: {place:?}"),
+            (LinePosition::At(MovedLines { kept, .. }), None) => assert_eq!(*kept, Preserved::Not, "{line}: {place:?}"),
             // Nothing remains of the change.
-            (Place::Gone, _) => assert_eq!(now, base),
+            (LinePosition::Gone, _) => assert_eq!(now, base),
             _ => panic!("{line}: {place:?}"),
         }
     }
@@ -79,12 +87,19 @@ fn all_lines_are_found(base: &str, before: &str, now: &str) {
     }
 }
 
+/// Inserts a text after a numbered line.
+fn insert(text: &str, after: u32, what: &str) -> String {
+    text.replace(&format!("line {after}\n"), &format!("line {after}\n{what}"))
+}
+
+/// Removes a numbered line.
+fn drop(text: &str, n: u32) -> String {
+    text.replace(&format!("line {n}\n"), "")
+}
+
 #[test]
 fn every_line_is_found_again() {
     let base = lines(1, 60);
-    let insert =
-        |text: &str, after: u32, what: &str| text.replace(&format!("line {after}\n"), &format!("line {after}\n{what}"));
-    let drop = |text: &str, n: u32| text.replace(&format!("line {n}\n"), "");
     let one = insert(&base, 10, "first\nsecond\nthird\n");
     let cases = [
         // Unmodified; fixed in place; lines added above; lines added below; the base without the fix.
@@ -116,28 +131,28 @@ fn every_line_is_found_again() {
 fn a_place_tells_how_much_of_it_is_as_it_was() {
     let base = lines(1, 40);
     let before = base.replace("line 20\n", "line 20\nbad one\nbad two\n");
-    let place = |now: &str, first, last| rounds(&base, &before, now).place(None, "a.rs", first, last);
-    let with = |what: &str| base.replace("line 20\n", what);
     for (now, first, last, expected) in [
         // `bad one` and `bad two` are lines 21 and 22.
-        (before.clone(), 21, 22, at(21, 23, Kept::Whole)),
-        (before.replace("line 2\n", ""), 21, 21, at(20, 21, Kept::Whole)),
-        (before.replace("line 30\n", "x\n"), 21, 22, at(21, 23, Kept::Whole)),
+        (before.clone(), 21, 22, at(21, 23, Preserved::Whole)),
+        (before.replace("line 2\n", ""), 21, 21, at(20, 21, Preserved::Whole)),
+        (before.replace("line 30\n", "x\n"), 21, 22, at(21, 23, Preserved::Whole)),
         // A change next to them.
-        (before.replace("line 19\n", "line 19\nguard\n"), 21, 21, at(22, 23, Kept::Lines)),
-        (before.replace("line 22\n", ""), 22, 22, at(22, 23, Kept::Lines)),
+        (before.replace("line 19\n", "line 19\nguard\n"), 21, 21, at(22, 23, Preserved::Lines)),
+        (before.replace("line 22\n", ""), 22, 22, at(22, 23, Preserved::Lines)),
         // A change of some or all of them.
-        (with("line 20\nbad one\nguard\nbad two\n"), 21, 22, at(21, 24, Kept::Not)),
-        (with("line 20\ngood\n"), 21, 22, at(21, 22, Kept::Not)),
-        (with("line 20\nbad one\n"), 21, 22, at(21, 22, Kept::Not)),
-        (with("line 20\nbad one\n"), 22, 22, at(22, 22, Kept::Not)),
-        (with("line 20\ngood\nbetter\nbest\n"), 21, 22, at(21, 24, Kept::Not)),
+        (base.replace("line 20\n", "line 20\nbad one\nguard\nbad two\n"), 21, 22, at(21, 24, Preserved::Not)),
+        (base.replace("line 20\n", "line 20\ngood\n"), 21, 22, at(21, 22, Preserved::Not)),
+        (base.replace("line 20\n", "line 20\nbad one\n"), 21, 22, at(21, 22, Preserved::Not)),
+        (base.replace("line 20\n", "line 20\nbad one\n"), 22, 22, at(22, 22, Preserved::Not)),
+        (base.replace("line 20\n", "line 20\ngood\nbetter\nbest\n"), 21, 22, at(21, 24, Preserved::Not)),
         // Lines outside of all hunks.
-        (before.replace("line 2\n", "line 2\nx\nx\n"), 35, 36, at(37, 39, Kept::Whole)),
+        (before.replace("line 2\n", "line 2\nx\nx\n"), 35, 36, at(37, 39, Preserved::Whole)),
     ] {
-        assert_eq!(place(&now, first, last), expected, "{first}-{last} in\n{now}");
+        let place = rounds(&base, &before, &now).place(None, "a.rs", first, last);
+        assert_eq!(place, expected, "{first}-{last} in\n{now}");
     }
-    assert_eq!(place(&base, 21, 22), Place::Gone, "the change was taken back");
+    let place = rounds(&base, &before, &base).place(None, "a.rs", 21, 22);
+    assert_eq!(place, LinePosition::Gone, "the change was taken back");
 }
 
 #[test]
@@ -166,14 +181,24 @@ fn what_is_new_is_what_was_not_there() {
     assert_eq!(alignment.is_new(None, "other.rs", 1, 1), None);
 }
 
+/// Returns the change of a file of thirty lines to another name and text.
+fn renamed(old: &str, new: &str, text: &str) -> String {
+    change(Some((old, &lines(1, 30))), Some((new, text)))
+}
+
+fn new(path: &str, text: &str) -> String {
+    change(None, Some((path, text)))
+}
+
+/// Returns the position of one unmodified line.
+fn whole(file: &str, n: u32) -> LinePosition {
+    LinePosition::At(MovedLines { file: file.to_owned(), commit: None, lines: n..n + 1, kept: Preserved::Whole })
+}
+
 #[test]
 fn files_are_found_under_other_names() {
     let base = lines(1, 30);
     let before = base.replace("line 9\n", "line 9\nbad\n");
-    let renamed = |old: &str, new: &str, text: &str| change(Some((old, &base)), Some((new, text)));
-    let whole = |file: &str, n: u32| {
-        Place::At(Spot { file: file.to_owned(), commit: None, lines: n..n + 1, kept: Kept::Whole })
-    };
     // Changed, then renamed; renamed, then renamed again.
     let a = align(&renamed("a.rs", "a.rs", &before), &renamed("a.rs", "b.rs", &before));
     assert_eq!(a.place(None, "a.rs", 10, 10), whole("b.rs", 10));
@@ -182,40 +207,42 @@ fn files_are_found_under_other_names() {
     let a = align(&renamed("a.rs", "b.rs", &before), &renamed("a.rs", "c.rs", &format!("x\n{before}")));
     assert_eq!(a.place(None, "b.rs", 10, 10), whole("c.rs", 11));
     // New files that were renamed, and one with only a few common lines.
-    let new = |path: &str, text: &str| change(None, Some((path, text)));
     let text = lines(1, 12);
     let a = align(&new("a.rs", &text), &(new("x.rs", &lines(100, 112)) + &new("b.rs", &text.replace("line 3\n", ""))));
     assert_eq!(a.place(None, "a.rs", 9, 9), whole("b.rs", 8));
     assert_eq!(a.is_new(None, "x.rs", 1, 1), Some(true));
     let a = align(&new("a.rs", &text), &new("b.rs", &lines(10, 100)));
-    assert_eq!(a.place(None, "a.rs", 9, 9), Place::Gone);
+    assert_eq!(a.place(None, "a.rs", 9, 9), LinePosition::Gone);
     // Deleted.
     let a = align(&renamed("a.rs", "a.rs", &before), &change(Some(("a.rs", &base)), None));
-    let nothing = |at: Place| matches!(at, Place::At(Spot { ref lines, kept: Kept::Not, .. }) if lines.is_empty());
-    assert!(nothing(a.place(None, "a.rs", 10, 10)));
+    let place = a.place(None, "a.rs", 10, 10);
+    assert!(matches!(place, LinePosition::At(MovedLines { ref lines, kept: Preserved::Not, .. }) if lines.is_empty()));
 }
 
 #[test]
 fn of_different_bases_only_what_both_show_is_known() {
     let base = lines(1, 60);
     let other = base.replace("line 2\n", "line 2\nmerged\n");
-    let add = |text: &str| text.replace("line 30\n", "line 30\nbad\n");
-    let (before, now) = (add(&base), add(&other).replace("line 31\n", "line 31\nmore\n"));
+    let [before, now] = [&base, &other].map(|text| text.replace("line 30\n", "line 30\nbad\n"));
+    let now = now.replace("line 31\n", "line 31\nmore\n");
     let before = change_of(Some(("a.rs", &base, Some(1))), Some(("a.rs", &before, Some(2))));
     let now = change_of(Some(("a.rs", &other, Some(3))), Some(("a.rs", &now, Some(4))));
     let a = align(&before, &now);
-    assert_eq!(a.place(None, "a.rs", 31, 31), at(32, 33, Kept::Lines));
-    assert_eq!(a.place(None, "a.rs", 50, 50), Place::Unknown);
+    assert_eq!(a.place(None, "a.rs", 31, 31), at(32, 33, Preserved::Lines));
+    assert_eq!(a.place(None, "a.rs", 50, 50), LinePosition::Unknown);
     assert_eq!(a.is_new(None, "a.rs", 32, 32), Some(false));
     assert_eq!(a.is_new(None, "a.rs", 34, 34), Some(true));
     // A line is known to be gone if its neighbors are shown next to each other.
     let mended = other.replace("line 30\n", "line 30\ngood\n");
     let now = change_of(Some(("a.rs", &other, Some(3))), Some(("a.rs", &mended, Some(5))));
-    assert_eq!(align(&before, &now).place(None, "a.rs", 31, 31), at(32, 33, Kept::Not));
+    assert_eq!(align(&before, &now).place(None, "a.rs", 31, 31), at(32, 33, Preserved::Not));
     // A file that only one change shows is unknown.
-    let a =
-        Alignment::between(Side { text: before.as_bytes(), left_out: &[] }, Side { text: b"", left_out: &[] }, false);
-    assert_eq!(a.place(None, "a.rs", 31, 31), Place::Unknown);
+    let a = Alignment::between(
+        RoundChange { text: before.as_bytes(), left_out: &[] },
+        RoundChange { text: b"", left_out: &[] },
+        false,
+    );
+    assert_eq!(a.place(None, "a.rs", 31, 31), LinePosition::Unknown);
 }
 
 #[test]
@@ -225,8 +252,8 @@ fn a_change_on_top_of_the_earlier_one_is_its_own_map() {
     let now = before.replace("line 5\n", "").replace("bad\n", "good\n");
     let second = change_of(Some(("a.rs", &before, Some(2))), Some(("a.rs", &now, Some(3))));
     let a = align(&first, &second);
-    assert_eq!(a.place(None, "a.rs", 20, 20), at(19, 20, Kept::Whole));
-    assert_eq!(a.place(None, "a.rs", 31, 31), at(30, 31, Kept::Not));
+    assert_eq!(a.place(None, "a.rs", 20, 20), at(19, 20, Preserved::Whole));
+    assert_eq!(a.place(None, "a.rs", 31, 31), at(30, 31, Preserved::Not));
 }
 
 #[test]
@@ -234,16 +261,16 @@ fn what_was_left_out_or_cannot_be_read_is_not_known() {
     let base = lines(1, 9);
     let text = change(Some(("a.rs", &base)), Some(("a.rs", &base.replace("line 3", "x"))));
     let left_out = ["a.rs".to_owned()];
-    let known = Side { text: text.as_bytes(), left_out: &[] };
-    let a = Alignment::between(known, Side { text: text.as_bytes(), left_out: &left_out }, true);
-    assert_eq!((a.place(None, "a.rs", 3, 3), a.differs()), (Place::Unknown, None));
+    let known = RoundChange { text: text.as_bytes(), left_out: &[] };
+    let a = Alignment::between(known, RoundChange { text: text.as_bytes(), left_out: &left_out }, true);
+    assert_eq!((a.place(None, "a.rs", 3, 3), a.differs()), (LinePosition::Unknown, None));
     for damaged in
         [&b"@@ -1 +1 @@\n"[..], b"diff --git a/a b/a\n--- a/a\n+++ b/a\n@@ -1,9 +1 @@\n x\n", b"no change at all"]
     {
-        let a = Alignment::between(known, Side { text: damaged, left_out: &[] }, true);
+        let a = Alignment::between(known, RoundChange { text: damaged, left_out: &[] }, true);
         assert_eq!(
             (a.place(None, "a.rs", 3, 3), a.differs(), a.is_new(None, "a.rs", 3, 3)),
-            (Place::Unknown, None, None)
+            (LinePosition::Unknown, None, None)
         );
     }
 }
@@ -253,16 +280,17 @@ fn each_commit_of_a_range_has_its_own_lines() {
     let (one, two) = ("1".repeat(40), "2".repeat(40));
     let (base, first) = (lines(1, 20), lines(1, 20).replace("line 4\n", "bad\n"));
     let second = first.replace("line 15\n", "");
-    let of = |old: &str, new: &str| change(Some(("a.rs", old)), Some(("a.rs", new)));
-    let text = format!("commit {one}\n{}commit {two}\n{}", of(&base, &first), of(&first, &second));
+    let text = format!("commit {one}\n{}commit {two}\n{}", change_of_a(&base, &first), change_of_a(&first, &second));
     let a = align(&text, &text);
-    let at = |commit: &str, line: u32| match a.place(Some(commit), "a.rs", line, line) {
-        Place::At(spot) => Some((spot.commit.unwrap(), spot.lines.start)),
-        _ => None,
-    };
-    assert_eq!(at(&one, 4), Some((one.clone(), 4)));
-    assert_eq!(at(&two, 12), Some((two.clone(), 12)));
-    assert_eq!(at(&"3".repeat(40), 4), None);
+    fn at(a: &Alignment, commit: &str, line: u32) -> Option<(String, u32)> {
+        match a.place(Some(commit), "a.rs", line, line) {
+            LinePosition::At(spot) => Some((spot.commit.unwrap(), spot.lines.start)),
+            _ => None,
+        }
+    }
+    assert_eq!(at(&a, &one, 4), Some((one.clone(), 4)));
+    assert_eq!(at(&a, &two, 12), Some((two.clone(), 12)));
+    assert_eq!(at(&a, &"3".repeat(40), 4), None);
     assert_eq!(a.differs(), Some(false));
 }
 
@@ -274,11 +302,11 @@ fn every_line_of_a_large_change_is_put_where_it_is_now() {
     let now = before.replace("7\n", "7!\n").replace("line 1\n", "");
     let a = rounds(&base, &before, &now);
     for (first, last, expected) in [
-        (20_001, 20_001, at(20_000, 20_001, Kept::Whole)),
-        (20_005, 20_005, at(20_004, 20_005, Kept::Lines)),
-        (20_007, 20_007, at(20_006, 20_007, Kept::Not)),
-        (20_006, 20_008, at(20_005, 20_008, Kept::Not)),
-        (39_999, 39_999, at(39_998, 39_999, Kept::Lines)),
+        (20_001, 20_001, at(20_000, 20_001, Preserved::Whole)),
+        (20_005, 20_005, at(20_004, 20_005, Preserved::Lines)),
+        (20_007, 20_007, at(20_006, 20_007, Preserved::Not)),
+        (20_006, 20_008, at(20_005, 20_008, Preserved::Not)),
+        (39_999, 39_999, at(39_998, 39_999, Preserved::Lines)),
     ] {
         assert_eq!(a.place(None, "a.rs", first, last), expected, "{first}-{last}");
     }
@@ -293,14 +321,14 @@ fn every_line_of_a_large_change_is_put_where_it_is_now() {
 fn as_many_hunks_as_a_file_can_have_are_looked_up_one_by_one() {
     // Twenty thousand hunks on each side, and two million lookups: a linear search in the hunks would take minutes.
     let base: String = (1..160_000).map(|n| format!("{n}\n")).collect();
-    let change = |last: u32, what: &str| -> String {
+    fn change(last: u32, what: &str) -> String {
         (1..160_000).map(|n| if n % 8 == last { format!("{n}{what}\n") } else { format!("{n}\n") }).collect()
-    };
+    }
     let a = rounds(&base, &change(3, "!"), &change(7, "?"));
     for n in (1..160_000).step_by(7) {
         let kept = match n % 8 {
-            3 | 7 => Kept::Not,
-            _ => Kept::Lines,
+            3 | 7 => Preserved::Not,
+            _ => Preserved::Lines,
         };
         assert_eq!(a.place(None, "a.rs", n, n), at(n, n + 1, kept), "{n}");
     }

@@ -1,13 +1,13 @@
 //! The known lines of a file in two rounds, with white space normalized.
 
-use super::map::{self, Kinship, Part, Window};
-use super::read::{Hunk, Shown};
-use super::{Map, Pair};
+use super::map::{self, Kinship, Window, WindowText};
+use super::read::{Hunk, RecordedFile};
+use super::{FilePair, Map};
 use std::collections::BTreeMap;
 
 /// A line that is not blank.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct FoldedLine {
     /// From 1.
     pub number: u32,
     /// Bytes of leading white space; a tab counts as eight.
@@ -25,19 +25,19 @@ pub struct FileText {
     /// Path in this round, as in reports; `None` if the change lacks it or deletes it.
     pub path: Option<String>,
     pub commit: Option<String>,
-    pub before: Vec<Line>,
-    pub now: Vec<Line>,
+    pub before: Vec<FoldedLine>,
+    pub now: Vec<FoldedLine>,
     /// By line of `now`: whether it is new since the earlier round.
     pub fresh: Vec<bool>,
     /// Whether both sides show the same parts, so that a line missing there does not exist.
     pub exact: bool,
 }
 
-type Numbered = BTreeMap<u32, Vec<u8>>;
+type LinesByNumber = BTreeMap<u32, Vec<u8>>;
 
 impl FileText {
-    pub(super) fn of(pair: &Pair, before: Option<&Shown>, now: Option<&Shown>) -> Self {
-        let base = before.or(now).filter(|_| pair.same_base).map(Shown::as_base);
+    pub(super) fn of(pair: &FilePair, before: Option<&RecordedFile>, now: Option<&RecordedFile>) -> Self {
+        let base = before.or(now).filter(|_| pair.same_base).map(RecordedFile::as_base);
         let windows = match (before, now) {
             (Some(b), Some(n)) if map::kinship(b, n, pair.same_base) == Kinship::Siblings => map::windows(b, n),
             (Some(b), None) => base.as_ref().and_then(|base| map::windows(b, base)),
@@ -48,7 +48,7 @@ impl FileText {
         let exact = windows.is_some();
         let (old, new) = match windows {
             Some(windows) => {
-                let (mut old, mut new) = (Numbered::new(), Numbered::new());
+                let (mut old, mut new) = (LinesByNumber::new(), LinesByNumber::new());
                 for Window { before, now } in windows {
                     number(&before, &mut old);
                     number(&now, &mut new);
@@ -60,16 +60,16 @@ impl FileText {
         let now_lines = fold(&new);
         let added: BTreeMap<u32, bool> =
             now.iter().flat_map(|n| hunks(n)).flat_map(Hunk::numbered).map(|(n, _, added)| (n, added)).collect();
-        let is_fresh = |n: u32| match &pair.map {
-            Map::Whole(_) => pair.map.run_now(n).is_none(),
+        let fresh = now_lines.iter().map(|l| match &pair.map {
+            Map::Whole(_) => pair.map.run_now(l.number).is_none(),
             // The earlier content is unknown: only lines that the change itself adds are known to be new.
-            Map::Shown { .. } => pair.map.run_now(n).is_none() && added.get(&n) == Some(&true),
-            Map::Unknown => before.is_none() && added.get(&n) == Some(&true),
-        };
+            Map::Shown { .. } => pair.map.run_now(l.number).is_none() && added.get(&l.number) == Some(&true),
+            Map::Unknown => before.is_none() && added.get(&l.number) == Some(&true),
+        });
         Self {
             path: name.map(|n| n.path.clone()),
             commit: name.and_then(|n| n.commit.clone()),
-            fresh: now_lines.iter().map(|l| is_fresh(l.number)).collect(),
+            fresh: fresh.collect(),
             before: fold(&old),
             now: now_lines,
             exact,
@@ -78,21 +78,18 @@ impl FileText {
 }
 
 /// Returns the lines of a whole text.
-pub(in crate::rounds) fn lines(text: &[u8]) -> Vec<Line> {
+pub(in crate::rounds) fn lines(text: &[u8]) -> Vec<FoldedLine> {
     let all = (1..).zip(text.split_inclusive(|b| *b == b'\n'));
     fold_all(all)
 }
 
-fn hunks(s: &Shown) -> &[Hunk] {
+fn hunks(s: &RecordedFile) -> &[Hunk] {
     s.hunks.as_deref().unwrap_or_default()
 }
 
 /// Returns the lines of each side from its own change, with the lines that the other change has of it.
-fn apart(before: Option<&Shown>, now: Option<&Shown>, same_base: bool) -> (Numbered, Numbered) {
-    let own = |s: Option<&Shown>| -> Numbered {
-        s.into_iter().flat_map(hunks).flat_map(Hunk::numbered).map(|(n, text, _)| (n, text.to_vec())).collect()
-    };
-    let (mut old, mut new) = (own(before), own(now));
+fn apart(before: Option<&RecordedFile>, now: Option<&RecordedFile>, same_base: bool) -> (LinesByNumber, LinesByNumber) {
+    let (mut old, mut new) = (own_lines(before), own_lines(now));
     match before.zip(now).map(|(b, n)| (map::kinship(b, n, same_base), n)) {
         Some((Kinship::Same, _)) => {
             new.extend(old.clone());
@@ -106,16 +103,21 @@ fn apart(before: Option<&Shown>, now: Option<&Shown>, same_base: bool) -> (Numbe
     (old, new)
 }
 
-fn number(part: &Part, out: &mut Numbered) {
+/// Returns the lines of the new side that the change of a file shows.
+fn own_lines(file: Option<&RecordedFile>) -> LinesByNumber {
+    file.into_iter().flat_map(hunks).flat_map(Hunk::numbered).map(|(n, text, _)| (n, text.to_vec())).collect()
+}
+
+fn number(part: &WindowText, out: &mut LinesByNumber) {
     let lines = part.text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec);
     out.extend((part.first..).zip(lines));
 }
 
-fn fold(lines: &Numbered) -> Vec<Line> {
+fn fold(lines: &LinesByNumber) -> Vec<FoldedLine> {
     fold_all(lines.iter().map(|(n, text)| (*n, &text[..])))
 }
 
-fn fold_all<'t>(lines: impl Iterator<Item = (u32, &'t [u8])>) -> Vec<Line> {
+fn fold_all<'t>(lines: impl Iterator<Item = (u32, &'t [u8])>) -> Vec<FoldedLine> {
     let (mut out, mut next, mut joined) = (Vec::new(), 1, true);
     for (number, text) in lines {
         joined &= number == next;
@@ -124,7 +126,7 @@ fn fold_all<'t>(lines: impl Iterator<Item = (u32, &'t [u8])>) -> Vec<Line> {
         if !folded.is_empty() {
             let white = text.iter().take_while(|b| b.is_ascii_whitespace());
             let indent = white.map(|b| if *b == b'\t' { 8 } else { 1 }).sum();
-            out.push(Line { number, indent, folded, joined });
+            out.push(FoldedLine { number, indent, folded, joined });
             joined = true;
         }
     }

@@ -28,7 +28,7 @@ fn policy(change: impl Fn(&mut Policy)) -> Policy {
 /// Returns a policy that ignores a path.
 fn ignores(glob: &str) -> Policy {
     let text = format!("version = 1\nignore = ['{glob}']\n[review]\nbackends = ['m']\n[backend.m]\nkind = 'openai'\n");
-    let user = crate::policy::File { name: "user".to_owned(), bytes: text.into_bytes() };
+    let user = crate::policy::PolicyFile { name: "user".to_owned(), bytes: text.into_bytes() };
     let env = crate::env::Env::from_pairs(std::path::PathBuf::from("/"), [] as [(&str, &str); 0]);
     let overrides = crate::request::Overrides::default();
     let sources = crate::policy::Sources { user: Some(&user), project: None, env: &env, overrides: &overrides };
@@ -40,8 +40,7 @@ fn replayed(stored: &stored::Review, policy: &Policy) -> Replayed {
 }
 
 fn whats(r: &Replayed) -> Vec<String> {
-    let id = |b: &Because| b.id.clone().unwrap_or_else(|| "-".to_owned());
-    r.because.iter().map(|b| format!("{} {}", id(b), b.what)).collect()
+    r.because.iter().map(|b| format!("{} {}", b.id.as_deref().unwrap_or("-"), b.what)).collect()
 }
 
 /// Returns a finding of a built-in rule with default severity major.

@@ -15,7 +15,7 @@ const PRINT: &str = "0123456789abcdef0123456789abcdef";
 
 #[test]
 fn an_answer_is_read_from_json_in_whatever_form() {
-    let whole = Given {
+    let whole = GivenResponse {
         addressed: strings(&["F1", "F3"]),
         explanations: explained(&[(Some("F2"), "it runs once")]),
         modified_files: strings(&["src/a.rs"]),
@@ -28,23 +28,23 @@ fn an_answer_is_read_from_json_in_whatever_form() {
         r#"{"Issues Addressed": [{"id": "F1"}, {"finding": "f3"}], "explanations": ["F2: it runs once"], "files-modified": [{"path": "src/a.rs"}], "questions": [{"question": "why?"}]}"#,
         r#"{"addressed": ["f1 f3"], "explanations": {"id": "F2", "reason": "it runs once"}, "modified_files": ["src/a.rs", "", null], "questions": "why?"}"#,
     ] {
-        assert_eq!(Given::parse(json).unwrap(), whole, "{json}");
+        assert_eq!(GivenResponse::parse(json).unwrap(), whole, "{json}");
         let value: Value = serde_json::from_str(json).unwrap();
-        assert_eq!(Given::from_json(&value).unwrap(), whole, "{json}");
+        assert_eq!(GivenResponse::from_json(&value).unwrap(), whole, "{json}");
     }
-    assert!(Given::parse("{}").unwrap().is_empty() && Given::parse("null").unwrap().text.is_some());
-    assert!(Given::from_json(&Value::Null).unwrap().is_empty());
+    assert!(GivenResponse::parse("{}").unwrap().is_empty() && GivenResponse::parse("null").unwrap().text.is_some());
+    assert!(GivenResponse::from_json(&Value::Null).unwrap().is_empty());
 }
 
 #[test]
 fn what_was_done_is_kept_beside_the_name() {
-    let given = Given::parse(
+    let given = GivenResponse::parse(
         r#"{"addressed": ["F1: the bound is inclusive now", "the typo", {"finding": "F4", "text": "renamed"}]}"#,
     );
     let given = given.unwrap();
     assert_eq!(given.addressed, ["F1", "the typo", "F4"]);
     assert_eq!(given.text.as_deref(), Some("F1: the bound is inclusive now\nF4: renamed"));
-    let given = Given::parse(&format!(
+    let given = GivenResponse::parse(&format!(
         r#"{{"addressed": ["{PRINT}"], "explanations": [{{"fingerprint": "{PRINT}", "why": "x"}}]}}"#
     ));
     let given = given.unwrap();
@@ -56,7 +56,7 @@ fn an_answer_is_read_from_the_markdown_that_coders_are_told_to_write() {
     let text = "## Review Response - Round 1\n\n### Issues Addressed\n- [x] F1: checked for null\n* F3, f4\n1. the typo in the name\n\n\
                 ### Explanations\n- **F2**: the list is short,\n  it never grows\n- F5 - false alarm\n\nIn general this is legacy code.\n\n\
                 ### Modified Files\n- `src/a.rs`\n- src/b.rs\n\n### Questions/Clarifications\nShould F2 be a map?\n";
-    let given = Given::parse(text).unwrap();
+    let given = GivenResponse::parse(text).unwrap();
     assert_eq!(given.addressed, ["F1", "F3", "F4", "the typo in the name"]);
     let expected = [
         (Some("F2"), "the list is short,\nit never grows"),
@@ -68,11 +68,11 @@ fn an_answer_is_read_from_the_markdown_that_coders_are_told_to_write() {
     assert_eq!(given.questions, ["Should F2 be a map?"]);
     assert_eq!(given.text.as_deref(), Some("F1: checked for null"));
     // The same, as text in a JSON value.
-    assert_eq!(Given::from_json(&Value::String(text.to_owned())).unwrap(), given);
-    assert_eq!(Given::parse(&serde_json::to_string(text).unwrap()).unwrap(), given);
+    assert_eq!(GivenResponse::from_json(&Value::String(text.to_owned())).unwrap(), given);
+    assert_eq!(GivenResponse::parse(&serde_json::to_string(text).unwrap()).unwrap(), given);
     let none =
         "## Review Response - Round 2\n### Issues Addressed\nNone\n### Explanations\n- n/a\n### Modified Files\n-\n";
-    assert!(Given::parse(none).unwrap().is_empty(), "{:?}", Given::parse(none));
+    assert!(GivenResponse::parse(none).unwrap().is_empty(), "{:?}", GivenResponse::parse(none));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn anything_else_is_free_text() {
     for text in
         ["I fixed everything.\nSee the last commit.", "[x] done with F1", "# Notes\nnothing under a known heading"]
     {
-        let given = Given::parse(text).unwrap();
+        let given = GivenResponse::parse(text).unwrap();
         assert_eq!((given.addressed.len(), given.explanations.len()), (0, 0), "{text}");
         assert!(
             given.text.is_some_and(|t| t.contains(text.lines().last().unwrap().trim_start_matches("[x] "))),
@@ -96,13 +96,13 @@ fn what_is_no_answer_is_refused_by_what_is_wrong() {
         ("{\"addressed\": [[\"F1\"]]}", "a list in a list"),
         ("{\"questions\": true}", "true or false"),
     ] {
-        let e = Given::parse(text).unwrap_err();
+        let e = GivenResponse::parse(text).unwrap_err();
         assert!(e.message.contains(says) && !e.hints.is_empty(), "{text}: {e:?}");
     }
-    assert!(Given::from_json(&Value::Bool(true)).is_err());
+    assert!(GivenResponse::from_json(&Value::Bool(true)).is_err());
     let large = "x".repeat(MOST + 1);
-    assert!(Given::parse(&large).unwrap_err().message.contains("more than"));
-    assert!(Given::from_json(&Value::String(large)).is_err());
+    assert!(GivenResponse::parse(&large).unwrap_err().message.contains("more than"));
+    assert!(GivenResponse::from_json(&Value::String(large)).is_err());
 }
 
 #[test]
@@ -110,12 +110,13 @@ fn an_answer_is_bounded() {
     let many: Vec<String> = (0..1_000).map(|n| format!("item {n} {}", "é".repeat(100))).collect();
     let value =
         serde_json::json!({ "addressed": many, "explanations": many, "questions": many, "modified_files": many });
-    let given = Given::from_json(&value).unwrap();
+    let given = GivenResponse::from_json(&value).unwrap();
     let lists = [given.addressed.len(), given.explanations.len(), given.questions.len(), given.modified_files.len()];
     assert_eq!(lists, [ITEMS; 4]);
-    let given =
-        Given::from_json(&serde_json::json!({ "explanations": ["é".repeat(50_000)], "text": "é".repeat(50_000) }))
-            .unwrap();
+    let given = GivenResponse::from_json(
+        &serde_json::json!({ "explanations": ["é".repeat(50_000)], "text": "é".repeat(50_000) }),
+    )
+    .unwrap();
     assert!(given.explanations[0].text.len() <= ITEM + 3 && given.text.unwrap().len() <= TEXT + 3);
 }
 
@@ -124,7 +125,7 @@ fn sec_08_secrets_of_an_answer_are_masked_before_they_are_stored() {
     let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
     let secret = format!("{}{}", "AKIA", "Q3EGRNDLK5V2TW7A");
     let line = format!("aws_access_key_id = {secret}");
-    let said = Given {
+    let said = GivenResponse {
         addressed: vec![line.clone()],
         explanations: explained(&[(Some(&line), &line)]),
         modified_files: vec![line.clone()],
@@ -141,7 +142,7 @@ fn sec_08_secrets_of_an_answer_are_masked_before_they_are_stored() {
 
 #[test]
 fn what_has_no_known_name_is_kept_as_text() {
-    let given = Given::from_json(&serde_json::json!({ "explanation": "it is meant so", "foo": [1] })).unwrap();
+    let given = GivenResponse::from_json(&serde_json::json!({ "explanation": "it is meant so", "foo": [1] })).unwrap();
     let kept = format!("{given:?}");
     assert!(kept.contains("it is meant so") && kept.contains("foo: [1]"), "{kept}");
 }

@@ -47,20 +47,22 @@ fn a_round_reads_as_it_went() {
 
 #[test]
 fn what_is_about_no_file_is_asked_about_everywhere() {
-    let whole = Finding { file: None, line: None, ..claim(1, "No test") };
-    let before = stored(report(1, vec![whole, claim(2, "Slow")]), None);
-    let ask = |names: &[&str]| {
+    fn before() -> Review {
+        let whole = Finding { file: None, line: None, ..claim(1, "No test") };
+        stored(report(1, vec![whole, claim(2, "Slow")]), None)
+    }
+    fn ask(names: &[&str]) -> (Vec<String>, bool) {
         let explanations = names.iter().map(|n| Explanation { finding: Some((*n).to_owned()), text: "x".to_owned() });
-        let told =
-            round(&before, Some(&Response { explanations: explanations.collect(), ..Response::default() }), None);
+        let response = Response { explanations: explanations.collect(), ..Response::default() };
+        let told = round(&before(), Some(&response), None);
         (told.explained, told.all)
-    };
+    }
     let file = vec!["a.rs".to_owned()];
     assert_eq!(ask(&["F1"]), (vec![], true));
     assert_eq!(ask(&["f2", "F2", "F9"]), (file.clone(), false));
     assert_eq!(ask(&["F1", "F2"]), (file, true));
     let general = Explanation { finding: None, text: "all of it is right".to_owned() };
-    let told = round(&before, Some(&Response { explanations: vec![general], ..Response::default() }), None);
+    let told = round(&before(), Some(&Response { explanations: vec![general], ..Response::default() }), None);
     assert_eq!((told.explained, told.all), (vec![], false));
 }
 

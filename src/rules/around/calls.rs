@@ -1,6 +1,6 @@
 //! The arguments of the call on a line.
 
-use super::Around;
+use super::LineSurroundings;
 use super::lines::{WINDOW, head};
 
 /// Returns the arguments of the first call of a name, and the text after the call. `None`: the text has no such call, or
@@ -33,23 +33,22 @@ fn arguments<'a>(text: &'a [u8], name: &[u8]) -> Option<(Vec<&'a [u8]>, &'a [u8]
 }
 
 /// Returns the line and the text after it.
-fn with_rest(around: &Around<'_>) -> Vec<u8> {
+fn with_rest(around: &LineSurroundings<'_>) -> Vec<u8> {
     [around.line, head(around.after, WINDOW)].concat()
 }
 
 /// Returns true if the second argument of an assertion is a constant, or if the call has no end near the line.
-pub(super) fn second_is_constant(around: &Around<'_>) -> bool {
+pub(super) fn second_is_constant(around: &LineSurroundings<'_>) -> bool {
     let text = with_rest(around);
     let Some((arguments, _)) = arguments(&text, b"True(").or_else(|| arguments(&text, b"False(")) else { return true };
     let words: [&[u8]; 3] = [b"True", b"False", b"None"];
-    let is_constant = |value: &&[u8]| {
+    arguments.get(1).is_some_and(|value| {
         words.contains(value) || value.first().is_some_and(|b| b.is_ascii_digit() || b"-.[{".contains(b))
-    };
-    arguments.get(1).is_some_and(is_constant)
+    })
 }
 
 /// Returns true if a format operation follows the call of `print`.
-pub(super) fn is_formatted(around: &Around<'_>) -> bool {
+pub(super) fn is_formatted(around: &LineSurroundings<'_>) -> bool {
     let text = with_rest(around);
     let Some((_, rest)) = arguments(&text, b"print(") else { return true };
     let rest = rest.trim_ascii_start();
@@ -57,31 +56,37 @@ pub(super) fn is_formatted(around: &Around<'_>) -> bool {
 }
 
 /// Returns true if the mode of a call of `open` has a letter too many, or one that no mode has.
-pub(super) fn has_invalid_mode(around: &Around<'_>) -> bool {
+pub(super) fn has_invalid_mode(around: &LineSurroundings<'_>) -> bool {
     let text = with_rest(around);
     let Some((arguments, _)) = arguments(&text, b"open(") else { return true };
     let Some(mode) = arguments.get(1) else { return false };
     let mode = mode.strip_prefix(b"mode=").unwrap_or(mode);
     let Some(mode) = mode.strip_prefix(b"\"").or_else(|| mode.strip_prefix(b"'")) else { return false };
     let mode = &mode[..mode.len().saturating_sub(1)];
-    let count = |set: &[u8]| mode.iter().filter(|b| set.contains(b)).count();
-    let is_valid = count(b"rwax") == 1 && count(b"bt") < 2 && count(b"+") < 2 && count(b"rwaxbt+") == mode.len();
+    let is_valid = count_of(mode, b"rwax") == 1
+        && count_of(mode, b"bt") < 2
+        && count_of(mode, b"+") < 2
+        && count_of(mode, b"rwaxbt+") == mode.len();
     !is_valid
 }
 
+/// Returns the number of bytes of a text that are in a set.
+fn count_of(text: &[u8], set: &[u8]) -> usize {
+    text.iter().filter(|b| set.contains(b)).count()
+}
+
 /// Returns true if the placeholders of a format string are not as many as the arguments of the call, or if the string
-/// does not stand before the call.
-pub(super) fn count_differs(around: &Around<'_>) -> bool {
+/// is not directly before the call.
+pub(super) fn count_differs(around: &LineSurroundings<'_>) -> bool {
     let text = with_rest(around);
-    let of_string = |string: &[u8]| memchr::memchr_iter(b'{', string).count();
     if let Some((arguments, _)) = arguments(&text, b"tring.Format(") {
         let is_text = arguments[0].starts_with(b"\"");
         let is_first_used = memchr::memmem::find(arguments[0], b"{0").is_some();
-        return is_text && (of_string(arguments[0]) + 1 != arguments.len() || !is_first_used);
+        return is_text && (count_of(arguments[0], b"{") + 1 != arguments.len() || !is_first_used);
     }
     let Some((arguments, _)) = arguments(&text, b".format(") else { return true };
     let at = memchr::memmem::find(&text, b".format(").unwrap_or_default();
     let line = memchr::memrchr(b'\n', &text[..at]).map_or(0, |end| end + 1);
     let count = arguments.iter().filter(|argument| !argument.is_empty()).count();
-    of_string(&text[line..at]) != count
+    count_of(&text[line..at], b"{") != count
 }

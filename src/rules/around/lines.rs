@@ -1,11 +1,11 @@
 //! The lines around a line: the blocks that contain it, and the block below it.
 
-use super::Around;
+use super::LineSurroundings;
 use crate::rules::MARK;
 
 /// Bytes before and after the line that the checks read.
 pub(super) const WINDOW: usize = 3 << 10;
-/// The same for definitions and functions, which stand farther apart.
+/// The same for definitions and functions, which are farther apart.
 pub(super) const FAR: usize = 32 << 10;
 /// The same for blocks around a line.
 const OUTER: usize = 8 << 10;
@@ -43,21 +43,23 @@ pub(super) fn has(text: &[u8], part: &[u8]) -> bool {
     memchr::memmem::find(text, part).is_some()
 }
 
-/// Returns true if a text has a whole word: no letter, digit or underscore stands beside it.
+/// Returns true if a text has a whole word: no letter, digit or underscore is beside it.
 pub(super) fn has_word(text: &[u8], word: &[u8]) -> bool {
-    let ends = |at: usize| text.get(at + word.len()).is_none_or(|b| !is_word(*b));
     let is_first_word = word.first().is_some_and(|b| is_word(*b));
-    let starts = |at: usize| !is_first_word || text[..at].last().is_none_or(|b| !is_word(*b));
-    !word.is_empty() && memchr::memmem::find_iter(text, word).any(|at| starts(at) && ends(at))
+    !word.is_empty()
+        && memchr::memmem::find_iter(text, word).any(|at| {
+            let starts = !is_first_word || text[..at].last().is_none_or(|b| !is_word(*b));
+            starts && text.get(at + word.len()).is_none_or(|b| !is_word(*b))
+        })
 }
 
 /// Returns the lines below a line that have text, the nearest first, with their indentation.
-pub(super) fn below<'a>(around: &Around<'a>) -> impl Iterator<Item = (usize, &'a [u8])> {
+pub(super) fn below<'a>(around: &LineSurroundings<'a>) -> impl Iterator<Item = (usize, &'a [u8])> {
     head(around.after, WINDOW).split(|b| *b == b'\n').skip(1).filter_map(with_text)
 }
 
 /// Returns the lines above a line that have text, the nearest first, with their indentation.
-pub(super) fn above<'a>(around: &Around<'a>) -> impl Iterator<Item = (usize, &'a [u8])> {
+pub(super) fn above<'a>(around: &LineSurroundings<'a>) -> impl Iterator<Item = (usize, &'a [u8])> {
     tail(around.before, OUTER).rsplit(|b| *b == b'\n').skip(1).filter_map(with_text)
 }
 
@@ -70,7 +72,7 @@ fn with_text(line: &[u8]) -> Option<(usize, &[u8])> {
 
 /// Returns the lines that start the blocks around a line, the innermost first. They are known by
 /// their indentation; lines that only go on with a statement, such as `) {`, start no block.
-pub(super) fn outer<'a>(around: &Around<'a>) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn outer<'a>(around: &LineSurroundings<'a>) -> impl Iterator<Item = &'a [u8]> {
     let mut depth = indentation(around.line).len();
     above(around).filter_map(move |(own, text)| {
         let is_outer = own < depth && !matches!(text[0], b'{' | b'(' | b')' | b']' | b'#');
@@ -82,14 +84,15 @@ pub(super) fn outer<'a>(around: &Around<'a>) -> impl Iterator<Item = &'a [u8]> {
 }
 
 /// Returns the lines of the block below a line: those with a larger indentation.
-pub(super) fn block<'a>(around: &Around<'a>) -> impl Iterator<Item = &'a [u8]> {
+pub(super) fn block<'a>(around: &LineSurroundings<'a>) -> impl Iterator<Item = &'a [u8]> {
     let depth = indentation(around.line).len();
-    let goes_on = move |(own, text): &(usize, &[u8])| *own > depth || matches!(text[0], b'{' | b')' | b']');
-    below(around).take_while(goes_on).map(|(_, text)| text)
+    below(around)
+        .take_while(move |(own, text)| *own > depth || matches!(text[0], b'{' | b')' | b']'))
+        .map(|(_, text)| text)
 }
 
 /// Returns the lines below a line in the same block, with their indentation.
-pub(super) fn rest<'a>(around: &Around<'a>) -> impl Iterator<Item = (usize, &'a [u8])> {
+pub(super) fn rest<'a>(around: &LineSurroundings<'a>) -> impl Iterator<Item = (usize, &'a [u8])> {
     let depth = indentation(around.line).len();
     below(around).take_while(move |(own, _)| *own >= depth)
 }
@@ -124,15 +127,14 @@ pub(super) fn same_block_above<'a>(before: &'a [u8], line: &[u8]) -> &'a [u8] {
 /// Returns true if a line starts a function: the search for variables ends there.
 fn starts_function(line: &[u8]) -> bool {
     let text = line.trim_ascii();
-    let has = |word: &[u8]| has(text, word);
     let control: [&[u8]; 8] = [b"if", b"for", b"while", b"switch", b"catch", b"else", b"do", b"try"];
     let is_control = text.starts_with(b"}") || control.contains(&first_word(text));
-    let is_method = text.ends_with(b"{") && has(b"(") && !is_control;
-    has(b"function") || has(b"=> {") || has(b"def ") || is_method
+    let is_method = text.ends_with(b"{") && has(text, b"(") && !is_control;
+    has(text, b"function") || has(text, b"=> {") || has(text, b"def ") || is_method
 }
 
 /// Returns the lines above a line, up to and including the line that starts the function around it.
-pub(super) fn function_above<'a>(around: &Around<'a>) -> &'a [u8] {
+pub(super) fn function_above<'a>(around: &LineSurroundings<'a>) -> &'a [u8] {
     let before = tail(around.before, WINDOW);
     let depth = indentation(around.line).len();
     let mut end = before.len().saturating_sub(1);

@@ -1,6 +1,6 @@
 //! Checks of the names on a line.
 
-use super::Around;
+use super::LineSurroundings;
 use super::lines::{
     FAR, WINDOW, above, below, block, first_word, function_above, has, has_word, head, indentation, is_word, last_word,
     outer, rest, same_block, tail,
@@ -35,19 +35,21 @@ fn placeholder(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns true if a string of the line has a placeholder with the name of a variable.
-pub(super) fn has_known_placeholder(around: &Around<'_>) -> bool {
-    let is_filled = |at: &usize| {
-        let quote = around.line[..*at].iter().rposition(|b| matches!(b, b'"' | b'\''));
-        quote.is_some_and(|quote| matches!(around.line[..quote].last(), Some(b'f' | b'F')))
-    };
-    let places = memchr::memchr_iter(b'{', around.line).filter(|at| !is_filled(at));
+pub(super) fn has_known_placeholder(around: &LineSurroundings<'_>) -> bool {
+    let places = memchr::memchr_iter(b'{', around.line).filter(|at| !is_in_formatted_string(&around.line[..*at]));
     let names: Vec<_> = places.filter_map(|at| placeholder(&around.line[at + 1..])).take(MOST_WORDS).collect();
     let function: &[u8] = if names.is_empty() { b"" } else { function_above(around) };
     names.iter().any(|name| declares(function, name))
 }
 
+/// Returns true if the last quote of a text opens a formatted string of Python.
+fn is_in_formatted_string(before: &[u8]) -> bool {
+    let quote = before.iter().rposition(|b| matches!(b, b'"' | b'\''));
+    quote.is_some_and(|quote| matches!(before[..quote].last(), Some(b'f' | b'F')))
+}
+
 /// Returns true if the line passes a function by the name of a local definition.
-pub(super) fn passes_local_function(around: &Around<'_>) -> bool {
+pub(super) fn passes_local_function(around: &LineSurroundings<'_>) -> bool {
     let line = around.line.trim_ascii_end();
     let Some(line) = line.strip_suffix(b")") else { return false };
     let start = line.iter().rposition(|b| !is_word(*b)).map_or(0, |at| at + 1);
@@ -56,7 +58,7 @@ pub(super) fn passes_local_function(around: &Around<'_>) -> bool {
 }
 
 /// Returns true if the line declares a constant, and a later line of the block assigns to it.
-pub(super) fn constant_is_assigned(around: &Around<'_>) -> bool {
+pub(super) fn constant_is_assigned(around: &LineSurroundings<'_>) -> bool {
     let Some(rest) = around.line.trim_ascii_start().strip_prefix(b"const ") else { return false };
     let name = &rest[..rest.iter().position(|b| !is_word(*b)).unwrap_or(rest.len())];
     !name.is_empty()
@@ -77,18 +79,20 @@ const MOST_WORDS: usize = 12;
 
 /// Returns the words of a text with the place of each.
 fn words(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
-    let starts = |at: &usize| is_word(text[*at]) && (*at == 0 || !is_word(text[at - 1]));
-    (0..text.len()).filter(starts).map(|at| (at, first_word(&text[at..]))).take(MOST_WORDS)
+    (0..text.len())
+        .filter(|at| is_word(text[*at]) && (*at == 0 || !is_word(text[at - 1])))
+        .map(|at| (at, first_word(&text[at..])))
+        .take(MOST_WORDS)
 }
 
 /// Returns true if the file defines a function of that name near the line.
-fn is_defined(around: &Around<'_>, start: &[u8], name: &[u8], end: &[u8]) -> bool {
+fn is_defined(around: &LineSurroundings<'_>, start: &[u8], name: &[u8], end: &[u8]) -> bool {
     let needle = [start, name, end].concat();
     has(head(around.after, FAR), &needle) || has(tail(around.before, FAR), &needle)
 }
 
 /// Returns true if the condition names a local function without calling it.
-pub(super) fn condition_names_function(around: &Around<'_>) -> bool {
+pub(super) fn condition_names_function(around: &LineSurroundings<'_>) -> bool {
     let line = around.line;
     words(line).any(|(at, word)| {
         let is_end = line.get(at + word.len()).is_none_or(|b| b": )".contains(b));
@@ -97,7 +101,7 @@ pub(super) fn condition_names_function(around: &Around<'_>) -> bool {
 }
 
 /// Returns true if the line calls an asynchronous function of the file.
-pub(super) fn calls_async_function(around: &Around<'_>) -> bool {
+pub(super) fn calls_async_function(around: &LineSurroundings<'_>) -> bool {
     let line = around.line;
     words(line).filter(|(at, word)| line.get(at + word.len()) == Some(&b'(')).any(|(_, word)| {
         is_defined(around, b"async function ", word, b"")
@@ -107,25 +111,26 @@ pub(super) fn calls_async_function(around: &Around<'_>) -> bool {
 }
 
 /// Returns the text before and after each mention of a name above the line and on it.
-fn mentions<'a>(around: &Around<'a>, name: &[u8]) -> Vec<(&'a [u8], &'a [u8])> {
-    let is_whole = |(before, after): &(&[u8], &[u8])| {
-        before.last().is_none_or(|b| !is_word(*b)) && after.first().is_none_or(|b| !is_word(*b))
-    };
+fn mentions<'a>(around: &LineSurroundings<'a>, name: &[u8]) -> Vec<(&'a [u8], &'a [u8])> {
     let texts = [tail(around.before, FAR), around.line].into_iter().filter(|_| !name.is_empty());
     let all = texts.flat_map(|text| {
         memchr::memmem::find_iter(text, name).map(move |at| (&text[..at], &text[at + name.len()..])).collect::<Vec<_>>()
     });
-    all.filter(is_whole).collect()
+    all.filter(|(before, after)| {
+        before.last().is_none_or(|b| !is_word(*b)) && after.first().is_none_or(|b| !is_word(*b))
+    })
+    .collect()
 }
 
 /// Returns true if the name is declared with one of the classes: `Long a`.
-fn is_declared(around: &Around<'_>, classes: &[&[u8]], name: &[u8]) -> bool {
-    let class = |before| last_word(<[u8]>::trim_ascii_end(before));
-    mentions(around, name).into_iter().any(|(before, _)| before.ends_with(b" ") && classes.contains(&class(before)))
+fn is_declared(around: &LineSurroundings<'_>, classes: &[&[u8]], name: &[u8]) -> bool {
+    mentions(around, name)
+        .into_iter()
+        .any(|(before, _)| before.ends_with(b" ") && classes.contains(&last_word(before.trim_ascii_end())))
 }
 
 /// Returns true if both sides of a comparison are declared with a class of values.
-pub(super) fn objects_are_compared(around: &Around<'_>) -> bool {
+pub(super) fn objects_are_compared(around: &LineSurroundings<'_>) -> bool {
     const CLASSES: [&[u8]; 6] = [b"String", b"Integer", b"Long", b"Short", b"Double", b"Float"];
     let line = around.line;
     let signs = memchr::memmem::find_iter(line, b" == ").chain(memchr::memmem::find_iter(line, b" != "));
@@ -141,7 +146,7 @@ fn receivers(line: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Returns true if a receiver of the line is declared as an array.
-pub(super) fn receiver_is_array(around: &Around<'_>) -> bool {
+pub(super) fn receiver_is_array(around: &LineSurroundings<'_>) -> bool {
     receivers(around.line).any(|name| mentions(around, name).into_iter().any(declares_array))
 }
 
@@ -151,7 +156,7 @@ fn declares_array((before, after): (&[u8], &[u8])) -> bool {
 }
 
 /// Returns true if a receiver of the line is declared with a class whose values do not change.
-pub(super) fn receiver_is_immutable(around: &Around<'_>) -> bool {
+pub(super) fn receiver_is_immutable(around: &LineSurroundings<'_>) -> bool {
     const CLASSES: [&[u8]; 10] = [
         b"BigDecimal",
         b"BigInteger",
@@ -168,39 +173,46 @@ pub(super) fn receiver_is_immutable(around: &Around<'_>) -> bool {
 }
 
 /// Returns true if a receiver of the line is the state of a component.
-pub(super) fn receiver_is_state(around: &Around<'_>) -> bool {
-    let declares_state = |(before, after): (&[u8], &[u8])| before.ends_with(b"[") && after.starts_with(b",");
-    receivers(around.line).any(|name| mentions(around, name).into_iter().any(declares_state))
+pub(super) fn receiver_is_state(around: &LineSurroundings<'_>) -> bool {
+    receivers(around.line).any(|name| {
+        mentions(around, name).into_iter().any(|(before, after)| before.ends_with(b"[") && after.starts_with(b","))
+    })
 }
 
 /// Returns true if a loop around the line goes over a container that the line names.
-pub(super) fn receiver_is_in_loop(around: &Around<'_>) -> bool {
-    let is_loop = |text: &&[u8]| matches!(first_word(text), b"for" | b"foreach" | b"async");
-    let loops: Vec<_> = outer(around).chain([around.line.trim_ascii_start()]).filter(is_loop).collect();
-    let over = |text: &[u8], name: &[u8]| {
-        let places = [memchr::memmem::find(text, b" in "), memchr::memchr(b':', text)];
-        places.iter().flatten().any(|at| has_word(&text[*at..], name))
-    };
-    !loops.is_empty() && words(around.line).any(|(_, name)| loops.iter().any(|text| over(text, name)))
+pub(super) fn receiver_is_in_loop(around: &LineSurroundings<'_>) -> bool {
+    let loops: Vec<_> = outer(around)
+        .chain([around.line.trim_ascii_start()])
+        .filter(|text| matches!(first_word(text), b"for" | b"foreach" | b"async"))
+        .collect();
+    !loops.is_empty() && words(around.line).any(|(_, name)| loops.iter().any(|text| iterates_over(text, name)))
+}
+
+/// Returns true if the head of a loop has a name after ` in ` or after a colon.
+fn iterates_over(head: &[u8], name: &[u8]) -> bool {
+    let places = [memchr::memmem::find(head, b" in "), memchr::memchr(b':', head)];
+    places.iter().flatten().any(|at| has_word(&head[*at..], name))
 }
 
 /// Returns true if the returned array is declared in the function, or the line returns an address.
-pub(super) fn returns_local_array(around: &Around<'_>) -> bool {
+pub(super) fn returns_local_array(around: &LineSurroundings<'_>) -> bool {
     let Some(at) = memchr::memmem::find(around.line, b"return ") else { return false };
     let value = around.line[at + 7..].trim_ascii_start();
-    let declares = |(before, after): (&[u8], &[u8])| before.ends_with(b" ") && after.starts_with(b"[");
-    value.starts_with(b"&") || mentions(around, first_word(value)).into_iter().any(declares)
+    value.starts_with(b"&")
+        || mentions(around, first_word(value))
+            .into_iter()
+            .any(|(before, after)| before.ends_with(b" ") && after.starts_with(b"["))
 }
 
 /// Returns true if the variable of a `using` declaration is returned.
-pub(super) fn disposed_is_returned(around: &Around<'_>) -> bool {
+pub(super) fn disposed_is_returned(around: &LineSurroundings<'_>) -> bool {
     let Some(at) = memchr::memmem::find(around.line, b" =") else { return false };
     let name = last_word(&around.line[..at]);
     rest(around).any(|(_, text)| text.starts_with(b"return") && has_word(text, name))
 }
 
 /// Returns true if a block around the line, or the line itself, has the name that the line returns or assigns.
-pub(super) fn is_around(around: &Around<'_>) -> bool {
+pub(super) fn is_around(around: &LineSurroundings<'_>) -> bool {
     let line = around.line;
     words(line).any(|(at, name)| {
         let is_upper = name[0].is_ascii_uppercase();
@@ -209,32 +221,36 @@ pub(super) fn is_around(around: &Around<'_>) -> bool {
 }
 
 /// Returns the name of the pointer that a line frees.
-fn freed<'a>(around: &Around<'a>) -> Option<&'a [u8]> {
+fn freed<'a>(around: &LineSurroundings<'a>) -> Option<&'a [u8]> {
     let at = memchr::memmem::find(around.line, b"free(")?;
     let name = first_word(around.line[at + 5..].trim_ascii_start());
     (!name.is_empty()).then_some(name)
 }
 
 /// Returns true if the next statement reads a member of the freed pointer.
-pub(super) fn freed_is_used(around: &Around<'_>) -> bool {
+pub(super) fn freed_is_used(around: &LineSurroundings<'_>) -> bool {
     let Some(name) = freed(around) else { return false };
     let needle = [name, b"->"].concat();
-    let is_code = |(_, text): &(usize, &[u8])| !text.starts_with(b"/");
     let line = around.line;
     let at = memchr::memmem::rfind(line, b"free(").map_or(0, |at| at + 5);
-    has(&line[at..], &needle) || below(around).filter(is_code).take(4).any(|(_, text)| has(text, &needle))
+    let mut statements = below(around).filter(|(_, text)| !text.starts_with(b"/")).take(4);
+    has(&line[at..], &needle) || statements.any(|(_, text)| has(text, &needle))
 }
 
 /// Returns true if a line above goes on to the next element from the freed one.
-pub(super) fn freed_is_advanced(around: &Around<'_>) -> bool {
+pub(super) fn freed_is_advanced(around: &LineSurroundings<'_>) -> bool {
     let Some(name) = freed(around) else { return false };
     let needle = [name, b"->"].concat();
-    let goes_on = |text: &[u8]| has_word(text, b"for") && has(text, &needle);
-    goes_on(around.line) || above(around).take(16).any(|(_, text)| goes_on(text))
+    is_loop_with(around.line, &needle) || above(around).take(16).any(|(_, text)| is_loop_with(text, &needle))
 }
 
-/// Returns true if what is `None` has a member on the line or in the block below.
-pub(super) fn none_is_dereferenced(around: &Around<'_>) -> bool {
+/// Returns true if a line is a `for` loop that has a text.
+fn is_loop_with(line: &[u8], needle: &[u8]) -> bool {
+    has_word(line, b"for") && has(line, needle)
+}
+
+/// Returns true if the line or the block below reads a member of the value that is `None`.
+pub(super) fn none_is_dereferenced(around: &LineSurroundings<'_>) -> bool {
     let signs: [&[u8]; 3] = [b" is None", b" == None", b" is not None"];
     let places = signs.iter().flat_map(|sign| memchr::memmem::find_iter(around.line, sign).take(4));
     places.into_iter().any(|at| {
@@ -246,7 +262,7 @@ pub(super) fn none_is_dereferenced(around: &Around<'_>) -> bool {
 }
 
 /// Returns true if the function that sets a state is called where the state is declared.
-pub(super) fn setter_is_called(around: &Around<'_>) -> bool {
+pub(super) fn setter_is_called(around: &LineSurroundings<'_>) -> bool {
     let depth = indentation(around.line).len();
     let Some(end) = memchr::memchr(b']', around.line) else { return true };
     let needle = [last_word(around.line[..end].trim_ascii_end()), b"("].concat();
@@ -254,10 +270,10 @@ pub(super) fn setter_is_called(around: &Around<'_>) -> bool {
 }
 
 /// Returns true if the deferred call is between an assignment and the check of its error.
-pub(super) fn error_is_unchecked(around: &Around<'_>) -> bool {
+pub(super) fn error_is_unchecked(around: &LineSurroundings<'_>) -> bool {
     let depth = indentation(around.line).len();
-    let starts = |(own, text): &(usize, &[u8])| *own <= depth && !matches!(text[0], b')' | b'}');
-    let assigns = above(around).find(starts).is_some_and(|(_, text)| has(text, b":="));
+    let statement = above(around).find(|(own, text)| *own <= depth && !matches!(text[0], b')' | b'}'));
+    let assigns = statement.is_some_and(|(_, text)| has(text, b":="));
     assigns && below(around).next().is_some_and(|(_, text)| text.starts_with(b"if "))
 }
 
@@ -268,21 +284,24 @@ fn property(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns true if an accessor has the name of its property.
-pub(super) fn accessor_names_property(around: &Around<'_>) -> bool {
-    let nearest = || above(around).take(8).find_map(|(_, text)| property(text));
-    let Some(name) = property(around.line).or_else(nearest) else { return false };
-    let uses = |text: &[u8]| has_word(text, name);
+pub(super) fn accessor_names_property(around: &LineSurroundings<'_>) -> bool {
+    let name = property(around.line).or_else(|| above(around).take(8).find_map(|(_, text)| property(text)));
+    let Some(name) = name else { return false };
     let accessor = memchr::memmem::find(around.line, b"et(").map_or(&b""[..], |at| &around.line[at..]);
-    uses(accessor) || block(around).any(uses)
+    has_word(accessor, name) || block(around).any(|text| has_word(text, name))
 }
 
 /// Returns true if the coroutine that the line defines is named somewhere without `await`.
-pub(super) fn coroutine_is_used(around: &Around<'_>) -> bool {
+pub(super) fn coroutine_is_used(around: &LineSurroundings<'_>) -> bool {
     let Some(at) = memchr::memmem::find(around.line, b"async def ") else { return true };
     let name = first_word(&around.line[at + 10..]);
     let call = [name, b"("].concat();
-    let uses = |text: &[u8]| memchr::memmem::find_iter(text, &call).any(|at| !is_awaited(&text[..at]));
-    uses(head(around.after, FAR)) || uses(tail(around.before, FAR))
+    has_plain_call(head(around.after, FAR), &call) || has_plain_call(tail(around.before, FAR), &call)
+}
+
+/// Returns true if a text has a call that is neither awaited nor a definition.
+fn has_plain_call(text: &[u8], call: &[u8]) -> bool {
+    memchr::memmem::find_iter(text, call).any(|at| !is_awaited(&text[..at]))
 }
 
 /// Returns true if the name after a text, with its receiver, is awaited or defined.

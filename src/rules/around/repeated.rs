@@ -1,12 +1,12 @@
 //! Checks for repeated keys, definitions, labels and conditions.
 
-use super::Around;
+use super::LineSurroundings;
 use super::lines::{
     FAR, WINDOW, above, first_word, has, head, indentation, is_word, last_word, same_block, same_block_above, tail,
 };
 use std::collections::HashSet;
 
-/// Returns the length of the key at the start of a text, if the text starts with a key and what follows a key.
+/// Returns the length of the key at the start of a text, if the text starts with a key and the sign after it.
 fn key_length(text: &[u8]) -> Option<usize> {
     let (open, rest) = match text.first()? {
         b'"' | b'\'' => (1, &text[1..]),
@@ -14,8 +14,10 @@ fn key_length(text: &[u8]) -> Option<usize> {
         _ => (0, text),
     };
     let is_quoted = open == 1 && text[0] != b':';
-    let is_part = |b: &u8| is_word(*b) || is_quoted && matches!(b, b'-' | b'.' | b'/' | b' ' | b':');
-    let length = rest.iter().position(|b| !is_part(b)).filter(|length| *length > 0)?;
+    let length = rest
+        .iter()
+        .position(|b| !(is_word(*b) || is_quoted && matches!(b, b'-' | b'.' | b'/' | b' ' | b':')))
+        .filter(|length| *length > 0)?;
     let end = open + length + usize::from(is_quoted);
     if is_quoted && rest.get(length) != text.first() {
         return None;
@@ -26,7 +28,7 @@ fn key_length(text: &[u8]) -> Option<usize> {
 }
 
 /// Returns true if a key of the line is a key of a later line of the block, or once more on the line.
-pub(super) fn key(around: &Around<'_>) -> bool {
+pub(super) fn key(around: &LineSurroundings<'_>) -> bool {
     let line = around.line;
     let indent = indentation(line).len();
     let starts =
@@ -41,11 +43,13 @@ pub(super) fn key(around: &Around<'_>) -> bool {
     let Some(length) = key_length(&line[indent..]) else { return false };
     let needle = [b"\n", &line[..indent + length]].concat();
     let after = same_block(head(around.after, WINDOW), line);
-    let ends_key = |rest: &[u8]| rest.starts_with(b"=>") || rest.starts_with(b":");
-    memchr::memmem::find_iter(after, &needle).any(|at| ends_key(after[at + needle.len()..].trim_ascii_start()))
+    memchr::memmem::find_iter(after, &needle).any(|at| {
+        let rest = after[at + needle.len()..].trim_ascii_start();
+        rest.starts_with(b"=>") || rest.starts_with(b":")
+    })
 }
 
-/// Words before brackets that define nothing.
+/// Words before brackets that do not define a name.
 const STATEMENTS: [&[u8]; 16] = [
     b"if",
     b"for",
@@ -65,20 +69,24 @@ const STATEMENTS: [&[u8]; 16] = [
     b"use",
 ];
 
-/// Returns true if what the line defines is defined once more in the same block.
-pub(super) fn definition(around: &Around<'_>) -> bool {
+/// Returns true if the same block defines the name of the line once more.
+pub(super) fn definition(around: &LineSurroundings<'_>) -> bool {
     let line = around.line.trim_ascii_end();
     let start = &line[..memchr::memchr(b'(', line).unwrap_or(line.len())];
     if indentation(start).len() == start.len() || STATEMENTS.contains(&last_word(start.trim_ascii_end())) {
         return false;
     }
     let needle = [b"\n", start].concat();
-    let is_same =
-        |text: &[u8], at: usize| matches!(text.get(at + needle.len()), None | Some(b'(' | b'\n' | b'\r' | b' '));
-    let has = |text: &[u8]| memchr::memmem::find_iter(text, &needle).any(|at| is_same(text, at));
     let (after, before) = (head(around.after, FAR), tail(around.before, FAR));
-    // The block is read only if the definition stands somewhere.
-    has(after) && has(same_block(after, line)) || has(before) && has(same_block_above(before, line))
+    // The block is read only if the text has the definition at all.
+    has_definition(after, &needle) && has_definition(same_block(after, line), &needle)
+        || has_definition(before, &needle) && has_definition(same_block_above(before, line), &needle)
+}
+
+/// Returns true if a text has the start of a definition whose name is not longer.
+fn has_definition(text: &[u8], start: &[u8]) -> bool {
+    memchr::memmem::find_iter(text, start)
+        .any(|at| matches!(text.get(at + start.len()), None | Some(b'(' | b'\n' | b'\r' | b' ')))
 }
 
 /// Returns the values of a label such as `case 'a', 'b':`.
@@ -86,12 +94,13 @@ fn values(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     let line = line.trim_ascii_start();
     let rest = &line[first_word(line).len()..];
     let rest = &rest[..memchr::memmem::find(rest, b" then").unwrap_or(rest.len())];
-    let is_end = |b: &u8| matches!(b, b',' | b':' | b'{' | b';' | b'(' | b')');
-    rest.split(move |b| is_end(b)).map(<[u8]>::trim_ascii).filter(|value| !value.is_empty())
+    rest.split(|b| matches!(b, b',' | b':' | b'{' | b';' | b'(' | b')'))
+        .map(<[u8]>::trim_ascii)
+        .filter(|value| !value.is_empty())
 }
 
 /// Returns true if a value of the label is a value of another label of the block.
-pub(super) fn label(around: &Around<'_>) -> bool {
+pub(super) fn label(around: &LineSurroundings<'_>) -> bool {
     let text = around.line.trim_ascii_start();
     let word = first_word(text);
     let depth = indentation(around.line);
@@ -99,8 +108,8 @@ pub(super) fn label(around: &Around<'_>) -> bool {
         same_block_above(tail(around.before, WINDOW), around.line),
         same_block(head(around.after, WINDOW), around.line),
     ];
-    let is_label = |line: &&[u8]| indentation(line) == depth && first_word(&line[depth.len()..]) == word;
-    let labels = parts.iter().flat_map(|part| part.split(|b| *b == b'\n')).filter(is_label);
+    let lines = parts.iter().flat_map(|part| part.split(|b| *b == b'\n'));
+    let labels = lines.filter(|line| indentation(line) == depth && first_word(&line[depth.len()..]) == word);
     let known: HashSet<_> = labels.flat_map(values).collect();
     values(around.line).any(|value| known.contains(value))
 }
@@ -127,9 +136,10 @@ fn condition_of(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// Returns true if the condition of the branch is that of an earlier branch of the statement, or is not on one line.
-pub(super) fn condition(around: &Around<'_>) -> bool {
-    let of_label = || memchr::memmem::find(around.line, b" ->").map(|at| around.line[..at].trim_ascii());
-    let Some(condition) = condition_of(around.line).or_else(of_label) else { return true };
+pub(super) fn condition(around: &LineSurroundings<'_>) -> bool {
+    let condition = condition_of(around.line)
+        .or_else(|| memchr::memmem::find(around.line, b" ->").map(|at| around.line[..at].trim_ascii()));
+    let Some(condition) = condition else { return true };
     let depth = indentation(around.line).len();
     let branches = above(around).take_while(|(own, _)| *own >= depth).filter(|(own, _)| *own == depth);
     for (_, text) in branches {
@@ -144,7 +154,7 @@ pub(super) fn condition(around: &Around<'_>) -> bool {
 }
 
 /// Returns true if both sides of `||` or `&&` compare the same operand.
-pub(super) fn operand(around: &Around<'_>) -> bool {
+pub(super) fn operand(around: &LineSurroundings<'_>) -> bool {
     let line = around.line;
     let joins = memchr::memmem::find_iter(line, b" || ").chain(memchr::memmem::find_iter(line, b" && "));
     joins.take(16).any(|at| {
@@ -156,18 +166,16 @@ pub(super) fn operand(around: &Around<'_>) -> bool {
 /// Returns the operand before the last (or first) comparison of a text.
 fn compared(text: &[u8], is_last: bool) -> Option<&[u8]> {
     let signs: [&[u8]; 2] = [b" == ", b" != "];
-    let find = |sign: &&[u8]| match is_last {
-        true => memchr::memmem::rfind(text, sign),
-        false => memchr::memmem::find(text, sign),
-    };
-    let found = signs.iter().filter_map(find);
-    let at = if is_last { found.max() } else { found.min() }?;
+    let at = match is_last {
+        true => signs.iter().filter_map(|sign| memchr::memmem::rfind(text, sign)).max(),
+        false => signs.iter().filter_map(|sign| memchr::memmem::find(text, sign)).min(),
+    }?;
     let start = text[..at].iter().rposition(|b| b" (!".contains(b)).map_or(0, |at| at + 1);
     Some(&text[start..at])
 }
 
 /// Returns true if the pointer that the line frees is freed once more near.
-pub(super) fn free(around: &Around<'_>) -> bool {
+pub(super) fn free(around: &LineSurroundings<'_>) -> bool {
     let Some(at) = memchr::memmem::find(around.line, b"free(") else { return false };
     let call = &around.line[at..];
     let call = &call[..memchr::memchr(b')', call).map_or(call.len(), |end| end + 1)];

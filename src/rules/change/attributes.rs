@@ -65,11 +65,11 @@ const ENCODING: &str = "working-tree-encoding";
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let macros = Macros::of(text);
     let numbers: BTreeSet<_> = added(text).map(|l| l.number).collect();
-    let removed: Vec<Line> = super::removed(text).filter_map(|l| Line::parse(l.text)).collect();
+    let removed: Vec<AttributeLine> = super::removed(text).filter_map(|l| AttributeLine::parse(l.text)).collect();
     let before: BTreeSet<_> = removed.iter().filter_map(|l| encoding_of(l, &macros)).collect();
     let mut now = BTreeSet::new();
     for line in added(text) {
-        let Some(parsed) = Line::parse(line.text) else { continue };
+        let Some(parsed) = AttributeLine::parse(line.text) else { continue };
         let mut report = |id: &str| {
             at_line(out, id, path, line.number, line.text, Some(&format!("`{}`", parsed.pattern)));
         };
@@ -89,14 +89,12 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
             continue;
         }
         let attributes = macros.expand(&parsed.attributes);
-        let has = |names: &[&str]| attributes.iter().any(|a| names.contains(&a.as_str()));
-        if has(&["-diff", "diff=false"]) {
+        if has_any(&attributes, &["-diff", "diff=false"]) {
             report("attributes-hide-text");
-        } else if has(&["linguist-generated", "linguist-generated=true"]) {
+        } else if has_any(&attributes, &["linguist-generated", "linguist-generated=true"]) {
             report("attributes-mark-generated");
         }
-        let name = |a: &String| a.trim_start_matches(['-', '!']).split('=').next().unwrap_or_default().to_owned();
-        if attributes.iter().any(|a| CONVERSIONS.contains(&name(a).as_str())) {
+        if attributes.iter().any(|a| CONVERSIONS.contains(&attribute_name(a))) {
             report("attributes-change-checkout");
         }
     }
@@ -108,25 +106,34 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
 }
 
 /// Returns the pattern of a line and the encoding that it names.
-fn encoding_of(line: &Line, macros: &Macros) -> Option<(String, String)> {
+fn encoding_of(line: &AttributeLine, macros: &Macros) -> Option<(String, String)> {
     let attributes = macros.expand(&line.attributes);
-    let is_encoding = |a: &&String| a.trim_start_matches(['-', '!']).split('=').next() == Some(ENCODING);
-    let found = attributes.iter().rfind(is_encoding)?;
+    let found = attributes.iter().rfind(|a| attribute_name(a) == ENCODING)?;
     let value = found.split_once('=').map_or("", |(_, value)| value);
     let is_utf8 = value.eq_ignore_ascii_case("utf-8") || value.eq_ignore_ascii_case("utf8");
     (!is_utf8).then(|| (line.pattern.clone(), found.clone()))
 }
 
+/// Returns true if one of the attributes is among `texts`.
+fn has_any(attributes: &[String], texts: &[&str]) -> bool {
+    attributes.iter().any(|a| texts.contains(&a.as_str()))
+}
+
+/// Returns the name of an attribute without its sign and its value.
+fn attribute_name(attribute: &str) -> &str {
+    attribute.trim_start_matches(['-', '!']).split('=').next().unwrap_or_default()
+}
+
 /// A line of an attribute file.
 #[derive(Clone, Debug)]
-struct Line {
+struct AttributeLine {
     pattern: String,
     /// The line defines a macro of this name.
     macro_name: Option<String>,
     attributes: Vec<String>,
 }
 
-impl Line {
+impl AttributeLine {
     /// Parses a line as git does. `None`: a comment or a line without attributes.
     fn parse(line: &[u8]) -> Option<Self> {
         // A NUL ends the line for git.
@@ -179,7 +186,7 @@ fn unquote(quoted: &str) -> Option<(String, &str)> {
 /// The macros of an attribute file, and the lines that use attributes.
 struct Macros {
     defined: BTreeMap<String, Vec<String>>,
-    uses: Vec<(LineNo, Line)>,
+    uses: Vec<(LineNo, AttributeLine)>,
 }
 
 impl Macros {
@@ -189,7 +196,7 @@ impl Macros {
         let mut macros = Self { defined: BTreeMap::new(), uses: Vec::new() };
         macros.defined.insert("binary".to_owned(), ["-diff", "-merge", "-text"].map(str::to_owned).to_vec());
         let old = text.old.whole().unwrap_or_default();
-        for line in old.split(|b| *b == b'\n').filter_map(Line::parse) {
+        for line in old.split(|b| *b == b'\n').filter_map(AttributeLine::parse) {
             macros.define(&line);
         }
         let lines: Vec<(LineNo, Vec<u8>)> = match text.new.whole() {
@@ -199,7 +206,7 @@ impl Macros {
             None => added(text).map(|l| (l.number, l.text.to_vec())).collect(),
         };
         for (number, line) in lines {
-            let Some(line) = Line::parse(&line) else { continue };
+            let Some(line) = AttributeLine::parse(&line) else { continue };
             macros.define(&line);
             if line.macro_name.is_none() {
                 macros.uses.push((number, line));
@@ -208,7 +215,7 @@ impl Macros {
         macros
     }
 
-    fn define(&mut self, line: &Line) {
+    fn define(&mut self, line: &AttributeLine) {
         if let Some(name) = &line.macro_name {
             self.defined.insert(name.clone(), line.attributes.clone());
         }
@@ -233,15 +240,15 @@ impl Macros {
 /// Returns true if a pattern matches program text whose path does not suggest generated content.
 fn covers_program_text(pattern: &str) -> bool {
     let lower = pattern.to_ascii_lowercase();
-    let words = |w: &str| MACHINE_MADE.contains(&w);
-    if lower.split(['/', '.', '-', '*']).any(words) || lower.contains("_pb2") || lower.contains("generated") {
+    let has_word = lower.split(['/', '.', '-', '*']).any(|w| MACHINE_MADE.contains(&w));
+    if has_word || lower.contains("_pb2") || lower.contains("generated") {
         return false;
     }
     let name = pattern.rsplit('/').next().unwrap_or(pattern);
-    let is_glob = |text: &str| text.contains(['*', '?', '[', '{']);
-    let named = |n: &str| n.eq_ignore_ascii_case(name) || (is_glob(name) && glob::matches(name, n.as_bytes()));
     // `*.snap?` covers none of the listed names, and `J*` covers one.
-    if name.trim_matches('*').len() > 1 && NAMES.iter().any(|n| named(n)) {
+    if name.trim_matches('*').len() > 1
+        && NAMES.iter().any(|n| n.eq_ignore_ascii_case(name) || (is_glob(name) && glob::matches(name, n.as_bytes())))
+    {
         return true;
     }
     match name.rsplit_once('.') {
@@ -254,12 +261,18 @@ fn covers_program_text(pattern: &str) -> bool {
         Some((stem, "*")) => stem.chars().all(|c| c == '*'),
         Some((_, extension)) => {
             let bare = extension.trim_matches(['{', '}', '[', ']']);
-            let matches = |e: &str| is_glob(extension) && glob::matches(&extension.to_ascii_lowercase(), e.as_bytes());
             bare.split([',', '|']).any(|e| PROGRAM.contains(&e.to_ascii_lowercase().as_str()))
-                || (extension.chars().any(char::is_alphanumeric) && PROGRAM.iter().any(|e| matches(e)))
+                || (extension.chars().any(char::is_alphanumeric)
+                    && is_glob(extension)
+                    && PROGRAM.iter().any(|e| glob::matches(&extension.to_ascii_lowercase(), e.as_bytes())))
                 || (extension.contains('?') && extension.chars().all(|c| c == '?'))
         }
     }
+}
+
+/// Returns true if a text has characters with a meaning in patterns of files.
+fn is_glob(text: &str) -> bool {
+    text.contains(['*', '?', '[', '{'])
 }
 
 #[cfg(test)]

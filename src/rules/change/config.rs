@@ -42,19 +42,21 @@ fn owner(address: &str) -> String {
 /// Reports settings of agents, editors and package managers that start programs automatically.
 pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
     let Ok(full) = std::str::from_utf8(path.as_bytes()) else { return };
-    let is = |ends: &[&str]| ends.iter().any(|e| full == *e || full.ends_with(&format!("/{e}")));
-    if is(&[
-        ".claude/settings.json",
-        ".claude/settings.local.json",
-        ".mcp.json",
-        ".cursor/mcp.json",
-        ".vscode/mcp.json",
-        ".gemini/settings.json",
-    ]) {
+    if is_any_of(
+        full,
+        &[
+            ".claude/settings.json",
+            ".claude/settings.local.json",
+            ".mcp.json",
+            ".cursor/mcp.json",
+            ".vscode/mcp.json",
+            ".gemini/settings.json",
+        ],
+    ) {
         for line in added(text).filter(|l| key(l.text) == Some("command")) {
             at_line(out, "config-runs-command", path, line.number, line.text, Some("a coding agent runs it"));
         }
-    } else if is(&[".vscode/tasks.json"]) {
+    } else if is_any_of(full, &[".vscode/tasks.json"]) {
         for line in added(text).filter(|l| key(l.text) == Some("runOn") && contains(l.text, "folderOpen")) {
             at_line(
                 out,
@@ -65,7 +67,7 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
                 Some("the editor runs it when the folder is opened"),
             );
         }
-    } else if is(&[".devcontainer/devcontainer.json", ".devcontainer.json"]) {
+    } else if is_any_of(full, &[".devcontainer/devcontainer.json", ".devcontainer.json"]) {
         for line in added(text).filter(|l| key(l.text) == Some("initializeCommand")) {
             at_line(
                 out,
@@ -76,7 +78,7 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
                 Some("it runs on the developer's own machine"),
             );
         }
-    } else if is(&["package.json"]) {
+    } else if is_any_of(full, &["package.json"]) {
         // A removed line with the same key means that the script is changed, not new.
         let gone: HashSet<&str> = removed(text).filter_map(|l| key(l.text)).collect();
         for line in added(text) {
@@ -86,6 +88,11 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
             }
         }
     }
+}
+
+/// Returns true if a path is one of `paths`, in the root of the repository or in another folder.
+fn is_any_of(path: &str, paths: &[&str]) -> bool {
+    paths.iter().any(|p| path == *p || path.ends_with(&format!("/{p}")))
 }
 
 /// Returns the key of a JSON line `"key": …` whose value is on the same line.

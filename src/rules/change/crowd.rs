@@ -17,19 +17,23 @@ const NAMED: usize = 3;
 /// Replaces many findings about files by one finding about the change. `may` returns true if a
 /// finding may be replaced: the thresholds of its file are the same as those of the change.
 pub(in crate::rules) fn gather(rules: &RuleSet, may: &dyn Fn(&Finding) -> bool, findings: &mut Vec<Finding>) {
-    let is_one = |f: &Finding| f.rule_id() == RULE && f.suppressed.is_none() && f.file().is_some() && may(f);
     let mut crowds: BTreeMap<Option<ObjectId>, Vec<RepoPath>> = BTreeMap::new();
-    for f in findings.iter().filter(|f| is_one(f)) {
+    for f in findings.iter().filter(|f| may_be_joined(f, may)) {
         crowds.entry(f.commit).or_default().extend(f.file().cloned());
     }
     crowds.retain(|_, files| files.len() > SINGLE);
-    findings.retain(|f| !(is_one(f) && crowds.contains_key(&f.commit)));
+    findings.retain(|f| !(may_be_joined(f, may) && crowds.contains_key(&f.commit)));
     for (commit, mut files) in crowds {
         files.sort();
         let first = findings.len();
         about(rules, &files, findings);
         findings[first..].iter_mut().for_each(|f| f.commit = commit);
     }
+}
+
+/// Returns true if a finding of the rule is about a file, is reported, and may be left out.
+fn may_be_joined(f: &Finding, may: &dyn Fn(&Finding) -> bool) -> bool {
+    f.rule_id() == RULE && f.suppressed.is_none() && f.file().is_some() && may(f)
 }
 
 fn about(rules: &RuleSet, files: &[RepoPath], out: &mut Vec<Finding>) {

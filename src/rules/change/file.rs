@@ -86,8 +86,8 @@ fn name(path: &RepoPath, out: &mut Reporter<'_>) {
     if !WORDS.iter().any(|w| memchr::memmem::find(&lower, w).is_some()) {
         return;
     }
-    let space = |b: &u8| if matches!(b, b'-' | b'_' | b'.' | b'/' | b'+') { b' ' } else { *b };
-    let words: Vec<u8> = lower.iter().map(space).collect();
+    let words: Vec<u8> =
+        lower.iter().map(|b| if matches!(b, b'-' | b'_' | b'.' | b'/' | b'+') { b' ' } else { *b }).collect();
     if out.matches("prompt-injection", &words) {
         at_file(out, "prompt-injection", path, path.as_bytes(), Some("in the name of the file"));
     }
@@ -110,17 +110,9 @@ fn program(file: &FileChange, out: &mut Reporter<'_>) {
 /// Returns the format of a program by its first bytes. `None`: it is not a program.
 fn kind(path: &RepoPath, head: &[u8]) -> Option<&'static str> {
     let extension = path.extension().map(<[u8]>::to_ascii_lowercase).unwrap_or_default();
-    let pe = || {
-        let at = head.get(0x3c..0x40).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize);
-        // The header may be after the stored bytes of the file.
-        match at.and_then(|at| head.get(at..at + 4)) {
-            Some(signature) => signature == b"PE\0\0",
-            None => head.len() >= 256,
-        }
-    };
     Some(match head {
         [0x7f, b'E', b'L', b'F', ..] => "an ELF program or library",
-        [b'M', b'Z', ..] if pe() => "a Windows program or library",
+        [b'M', b'Z', ..] if may_be_pe(head) => "a Windows program or library",
         [0xfe, 0xed, 0xfa, 0xce | 0xcf, ..] | [0xce | 0xcf, 0xfa, 0xed, 0xfe, ..] => "a macOS program or library",
         [0xca, 0xfe, 0xba, 0xbe, 0, 0, 0, n, ..] if *n < 20 => "a macOS program or library",
         [0xca, 0xfe, 0xba, 0xbe, ..] => "a Java class",
@@ -132,6 +124,16 @@ fn kind(path: &RepoPath, head: &[u8]) -> Option<&'static str> {
         [_, _, b'\r', b'\n', ..] if matches!(&extension[..], b"pyc" | b"pyo") => "compiled Python",
         _ => return None,
     })
+}
+
+/// Returns true if a file that starts with `MZ` has the header of a Windows program, or is too large to decide it.
+fn may_be_pe(head: &[u8]) -> bool {
+    let at = head.get(0x3c..0x40).map(|b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize);
+    // The header may be after the stored bytes of the file.
+    match at.and_then(|at| head.get(at..at + 4)) {
+        Some(signature) => signature == b"PE\0\0",
+        None => head.len() >= 256,
+    }
 }
 
 fn secret(file: &FileChange, out: &mut Reporter<'_>) {

@@ -10,7 +10,7 @@ use crate::diff::{Entry, FileMode, RepoPath};
 use crate::finding::LineSpan;
 use crate::rules::language::Languages;
 use crate::rules::report::{Reporter, Sighting};
-use crate::rules::role::{self, Role};
+use crate::rules::role::{self, FileRole};
 
 /// ID of the rule.
 const RULE: &str = "symlink-to-unreviewed";
@@ -72,11 +72,10 @@ fn hidden(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Hidden> {
 /// Resolves a link and every link on its path. `None`: the path leaves the repository or does not
 /// end.
 fn resolve(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Vec<u8>> {
-    let parts = |path: &[u8]| -> Vec<Vec<u8>> { path.split(|b| *b == b'/').rev().map(<[u8]>::to_vec).collect() };
-    let mut at: Vec<Vec<u8>> = parts(folder(link.as_bytes()).strip_suffix(b"/").unwrap_or_default());
+    let mut at: Vec<Vec<u8>> = parts_from_end(folder(link.as_bytes()).strip_suffix(b"/").unwrap_or_default());
     at.reverse();
     at.retain(|part| !part.is_empty());
-    let mut left = parts(target);
+    let mut left = parts_from_end(target);
     let mut hops = 0;
     if target.starts_with(b"/") {
         return None;
@@ -96,9 +95,14 @@ fn resolve(link: &RepoPath, target: &[u8], tree: &Tree<'_>) -> Option<Vec<u8>> {
             return None;
         }
         at.pop();
-        left.extend(parts(&next));
+        left.extend(parts_from_end(&next));
     }
     Some(at.join(&b'/'))
+}
+
+/// Returns the parts of a path, the last one first.
+fn parts_from_end(path: &[u8]) -> Vec<Vec<u8>> {
+    path.split(|b| *b == b'/').rev().map(<[u8]>::to_vec).collect()
 }
 
 /// Returns the language of a link's name if it differs from that of its target. `None`: rules check
@@ -116,39 +120,46 @@ fn other_language(link: &[u8], target: &[u8]) -> Option<&'static str> {
 
 /// Same as [`hidden`], for a resolved target.
 fn hidden_at(link: &[u8], end: &[u8], tree: &Tree<'_>) -> Option<Hidden> {
-    let below = |top: &[u8], rest: &[u8]| if top.is_empty() { rest.to_vec() } else { [top, b"/", rest].concat() };
     let at_end = RepoPath::new(end.to_vec());
     let is_file = !end.is_empty() && (tree.exists)(&at_end);
     let (list, more) = if is_file { (Vec::new(), false) } else { (tree.below)(&at_end) };
-    let as_file = || (end.to_vec(), link.to_vec());
     let by_name = match (is_file, list.is_empty()) {
-        (true, _) => vec![as_file()],
+        (true, _) => vec![(end.to_vec(), link.to_vec())],
         (false, false) => Vec::new(),
         // A target that does not exist yet can become a file or a folder.
-        (false, true) => vec![as_file(), (below(end, b"x"), below(link, b"x"))],
+        (false, true) => vec![(end.to_vec(), link.to_vec()), (path_below(end, b"x"), path_below(link, b"x"))],
     };
     let inside = list.iter().filter_map(|file| {
         let rest =
             if end.is_empty() { file.as_bytes() } else { file.as_bytes().strip_prefix(end)?.strip_prefix(b"/")? };
-        Some((file.as_bytes().to_vec(), below(link, rest)))
+        Some((file.as_bytes().to_vec(), path_below(link, rest)))
     });
     let found = by_name.into_iter().filter(|(file, _)| !file.is_empty()).chain(inside).find_map(|(file, via)| {
-        let shown = || String::from_utf8_lossy(file.strip_suffix(b"/x").unwrap_or(&file)).into_owned();
         let (target, path) = (RepoPath::new(file.clone()), RepoPath::new(via));
         if (tree.ignores)(&target) && !(tree.ignores)(&path) {
-            let why = format!("{} is left out of reviews by the policy", shown());
+            let why = format!("{} is left out of reviews by the policy", shown(&file));
             return Some(Hidden { why, may_be_read: false });
         }
-        let is_test = role::of(target.as_bytes()) == Role::Test && role::of(path.as_bytes()) == Role::Program;
+        let is_test = role::of(target.as_bytes()) == FileRole::Test && role::of(path.as_bytes()) == FileRole::Program;
         if is_test {
-            let why = format!("{} is a test or an example by its path, where most rules are silent", shown());
+            let why = format!("{} is a test or an example by its path, where most rules are silent", shown(&file));
             return Some(Hidden { why, may_be_read: false });
         }
         let language = other_language(path.as_bytes(), target.as_bytes())?;
-        let why = format!("the rules do not read {} as {language}", shown());
+        let why = format!("the rules do not read {} as {language}", shown(&file));
         Some(Hidden { why, may_be_read: Languages::of(target.as_bytes(), b"").is_empty() })
     });
     let too_many =
         || more.then(|| Hidden { why: "it leads to more files than can be listed".to_owned(), may_be_read: false });
     found.or_else(too_many)
+}
+
+/// Returns the path of a file in a folder. The root is empty.
+fn path_below(folder: &[u8], rest: &[u8]) -> Vec<u8> {
+    if folder.is_empty() { rest.to_vec() } else { [folder, b"/", rest].concat() }
+}
+
+/// Returns the text of a path without the name that stands for any file.
+fn shown(file: &[u8]) -> String {
+    String::from_utf8_lossy(file.strip_suffix(b"/x").unwrap_or(file)).into_owned()
 }

@@ -16,12 +16,12 @@ struct Ecosystem {
     locks: &'static [&'static str],
     /// Tables or keys of the manifest that determine the locked packages.
     sections: &'static [&'static str],
-    form: Form,
+    form: ManifestForm,
 }
 
 /// The format of a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum ManifestForm {
     Json,
     Toml,
     GoMod,
@@ -33,34 +33,34 @@ static ECOSYSTEMS: &[Ecosystem] = &[
         manifest: "package.json",
         locks: &["package-lock.json", "npm-shrinkwrap.json", "yarn.lock", "pnpm-lock.yaml", "bun.lock", "bun.lockb"],
         sections: &["dependencies", "devDependencies", "optionalDependencies", "overrides", "resolutions"],
-        form: Form::Json,
+        form: ManifestForm::Json,
     },
     Ecosystem {
         manifest: "composer.json",
         locks: &["composer.lock"],
         sections: &["require", "require-dev"],
-        form: Form::Json,
+        form: ManifestForm::Json,
     },
     Ecosystem {
         manifest: "Cargo.toml",
         locks: &["Cargo.lock"],
         sections: &["dependencies", "dev-dependencies", "build-dependencies", "workspace.dependencies"],
-        form: Form::Toml,
+        form: ManifestForm::Toml,
     },
     Ecosystem {
         manifest: "pyproject.toml",
         locks: &["poetry.lock", "uv.lock", "pdm.lock"],
         sections: &["tool.poetry.dependencies", "tool.poetry.dev-dependencies", "dependency-groups"],
-        form: Form::Toml,
+        form: ManifestForm::Toml,
     },
     Ecosystem {
         manifest: "Pipfile",
         locks: &["Pipfile.lock"],
         sections: &["packages", "dev-packages"],
-        form: Form::Toml,
+        form: ManifestForm::Toml,
     },
-    Ecosystem { manifest: "go.mod", locks: &["go.sum"], sections: &["require"], form: Form::GoMod },
-    Ecosystem { manifest: "Gemfile", locks: &["Gemfile.lock"], sections: &["gem"], form: Form::Gemfile },
+    Ecosystem { manifest: "go.mod", locks: &["go.sum"], sections: &["require"], form: ManifestForm::GoMod },
+    Ecosystem { manifest: "Gemfile", locks: &["Gemfile.lock"], sections: &["gem"], form: ManifestForm::Gemfile },
 ];
 
 /// Reports a lockfile that starts to download from another origin, or without protection.
@@ -103,13 +103,17 @@ fn has_checksum(text: &TextChange, number: LineNo) -> bool {
     if text.new.whole().is_none() {
         return false;
     }
-    let line = |number: u32| LineNo::new(number).and_then(|number| text.new.line(number));
     let at = number.get();
-    let above = (at.saturating_sub(NEAR)..at).rev().map_while(line);
-    let below = (at + 1..at + NEAR).map_while(line);
-    line(at).is_some_and(is_checksum)
+    let above = (at.saturating_sub(NEAR)..at).rev().map_while(|n| line_at(text, n));
+    let below = (at + 1..at + NEAR).map_while(|n| line_at(text, n));
+    line_at(text, at).is_some_and(is_checksum)
         || above.take_while(|line| !ends_entry(line)).any(is_checksum)
         || below.take_while(|line| !ends_entry(line)).any(is_checksum)
+}
+
+/// Returns a line of the new text.
+fn line_at(text: &TextChange, number: u32) -> Option<&[u8]> {
+    LineNo::new(number).and_then(|number| text.new.line(number))
 }
 
 fn is_checksum(line: &[u8]) -> bool {
@@ -201,14 +205,13 @@ fn behind(
     // A workspace has its lockfile at the top, so every parent folder is checked.
     let mut at = folder(path.as_bytes());
     let lock = loop {
-        let beside = |l: &&str| RepoPath::new([at, l.as_bytes()].concat());
-        if e.locks.iter().any(|l| changed.contains(beside(l).as_bytes())) {
+        if e.locks.iter().any(|l| changed.contains(path_in(at, l).as_bytes())) {
             return;
         }
-        if let Some(found) = e.locks.iter().map(beside).find(|p| (tree.exists)(p)) {
+        if let Some(found) = e.locks.iter().map(|l| path_in(at, l)).find(|p| (tree.exists)(p)) {
             break found;
         }
-        if at.is_empty() || e.form == Form::GoMod {
+        if at.is_empty() || e.form == ManifestForm::GoMod {
             return;
         }
         at = folder(&at[..at.len() - 1]);
@@ -226,22 +229,33 @@ fn behind(
     }
 }
 
+/// Returns the path of a file in a folder, which is empty or ends with a slash.
+fn path_in(folder: &[u8], name: &str) -> RepoPath {
+    RepoPath::new([folder, name.as_bytes()].concat())
+}
+
 /// Returns the first added line that requires a package or a version that was not required before.
 fn asks_for_more<'t>(e: &Ecosystem, text: &'t TextChange) -> Option<(crate::diff::LineNo, &'t [u8])> {
     let whole = text.new.whole()?;
     let wanted = requirement_lines(e, whole);
-    let same = |line: &[u8]| match e.form {
+    let before: HashSet<Vec<u8>> = removed(text).map(|l| requirement(e.form, l.text)).collect();
+    added(text)
+        .find(|l| wanted.contains(&l.number.get()) && !before.contains(&requirement(e.form, l.text)))
+        .map(|l| (l.number, l.text))
+}
+
+/// Returns the part of a manifest's line that identifies its requirement.
+fn requirement(form: ManifestForm, line: &[u8]) -> Vec<u8> {
+    match form {
         // The sums of later versions may already exist. Only a module that was not required before
         // certainly lacks its sum.
-        Form::GoMod => line.trim_ascii().split(|b| *b == b' ').find(|w| *w != b"require").unwrap_or_default().to_vec(),
+        ManifestForm::GoMod => {
+            line.trim_ascii().split(|b| *b == b' ').find(|w| *w != b"require").unwrap_or_default().to_vec()
+        }
         // A comment is not a requirement.
-        Form::Toml | Form::Gemfile => squeeze(line.split(|b| *b == b'#').next().unwrap_or_default()),
-        Form::Json => squeeze(line),
-    };
-    let before: HashSet<Vec<u8>> = removed(text).map(|l| same(l.text)).collect();
-    added(text)
-        .find(|l| wanted.contains(&l.number.get()) && !before.contains(&same(l.text)))
-        .map(|l| (l.number, l.text))
+        ManifestForm::Toml | ManifestForm::Gemfile => squeeze(line.split(|b| *b == b'#').next().unwrap_or_default()),
+        ManifestForm::Json => squeeze(line),
+    }
 }
 
 /// Removes white space and commas, which the change of an adjacent line may affect.
@@ -258,7 +272,7 @@ fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
         let text = String::from_utf8_lossy(line);
         let trimmed = text.trim();
         match e.form {
-            Form::Json => {
+            ManifestForm::Json => {
                 if inside.is_some()
                     && depth == inside.unwrap_or_default()
                     && !trimmed.starts_with('}')
@@ -277,13 +291,13 @@ fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
                     inside = None;
                 }
             }
-            Form::Toml => {
+            ManifestForm::Toml => {
                 if let Some(header) = trimmed.strip_prefix('[') {
                     let header = header.trim_matches(['[', ']']).split(']').next().unwrap_or_default();
-                    let of = |s: &&str| {
+                    let is_inside = e.sections.iter().any(|s| {
                         header == *s || header.ends_with(&format!(".{s}")) || header.starts_with(&format!("{s}."))
-                    };
-                    inside = e.sections.iter().any(of).then_some(0);
+                    });
+                    inside = is_inside.then_some(0);
                 } else if inside.is_some() && !trimmed.is_empty() && !trimmed.starts_with('#') && trimmed.contains('=')
                 {
                     let local =
@@ -293,7 +307,7 @@ fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
                     }
                 }
             }
-            Form::GoMod => {
+            ManifestForm::GoMod => {
                 if trimmed == "require (" {
                     inside = Some(0);
                 } else if trimmed == ")" {
@@ -304,7 +318,7 @@ fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
                     out.insert(number);
                 }
             }
-            Form::Gemfile => {
+            ManifestForm::Gemfile => {
                 if trimmed.starts_with("gem ") && !trimmed.contains("path:") {
                     out.insert(number);
                 }
@@ -317,15 +331,8 @@ fn requirement_lines(e: &Ecosystem, whole: &[u8]) -> HashSet<u32> {
 /// Reports a lockfile whose change only a manifest can cause, if no manifest changed.
 fn ahead(e: &Ecosystem, path: &RepoPath, index: usize, entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter<'_>) {
     let below = folder(path.as_bytes());
-    let is_manifest = |p: &RepoPath| {
-        let name = p.file_name();
-        name == e.manifest.as_bytes()
-            || name == b"pnpm-workspace.yaml"
-            || p.extension() == Some(b"gemspec")
-            || name == b"package.json5"
-    };
     let sides = entries.iter().flat_map(|x| [&x.old, &x.new]).flatten();
-    if sides.map(|s| &s.path).any(|p| p.as_bytes().starts_with(below) && is_manifest(p))
+    if sides.map(|s| &s.path).any(|p| p.as_bytes().starts_with(below) && is_manifest(e, p))
         || !out.wants("lockfile-without-manifest")
     {
         return;
@@ -338,18 +345,26 @@ fn ahead(e: &Ecosystem, path: &RepoPath, index: usize, entries: &[Entry], tree: 
     }
 }
 
-type Place = (Option<crate::diff::LineNo>, Vec<u8>, &'static str);
+/// Returns true if a file determines the locked packages.
+fn is_manifest(e: &Ecosystem, path: &RepoPath) -> bool {
+    let name = path.file_name();
+    name == e.manifest.as_bytes()
+        || name == b"pnpm-workspace.yaml"
+        || path.extension() == Some(b"gemspec")
+        || name == b"package.json5"
+}
+
+type DecidedLine = (Option<crate::diff::LineNo>, Vec<u8>, &'static str);
 
 /// Returns the first added line of a lockfile that repeats the manifest.
-fn decided_by_manifest(file: &FileChange, text: &TextChange) -> Option<Place> {
+fn decided_by_manifest(file: &FileChange, text: &TextChange) -> Option<DecidedLine> {
     let name = file.path().file_name();
     match name {
         // A hash of the manifest's requirements.
         b"composer.lock" | b"poetry.lock" => {
-            let is_hash = |l: &[u8]| memchr::memmem::find(l, b"content-hash").is_some();
-            let other_format = || added(text).any(|l| memchr::memmem::find(l.text, b"generated by").is_some());
-            let line = added(text).find(|l| is_hash(l.text))?;
-            (!other_format()).then(|| (Some(line.number), line.text.to_vec(), "its hash is that of another manifest"))
+            let line = added(text).find(|l| memchr::memmem::find(l.text, b"content-hash").is_some())?;
+            let is_other_format = added(text).any(|l| memchr::memmem::find(l.text, b"generated by").is_some());
+            (!is_other_format).then(|| (Some(line.number), line.text.to_vec(), "its hash is that of another manifest"))
         }
         // The requirements of the top package are under `packages.""`.
         b"package-lock.json" | b"npm-shrinkwrap.json" => {

@@ -8,9 +8,11 @@ use crate::rules::{RuleSet, Scope};
 
 fn whole(rules: &RuleSet, files: &[FileChange], others: &[&str], out: &mut Vec<Finding>) {
     let entries: Vec<_> = files.iter().map(|f| f.entry.clone()).collect();
-    let load = |i: usize| Some(files[i].clone());
-    let exists = |p: &RepoPath| others.iter().any(|o| o.as_bytes() == p.as_bytes());
-    scan_change(&entries, &Tree::of_entries(&load, &exists), &mut Reporter::new(rules, None, out));
+    scan_change(
+        &entries,
+        &Tree::of_entries(&|i| Some(files[i].clone()), &|p| others.iter().any(|o| o.as_bytes() == p.as_bytes())),
+        &mut Reporter::new(rules, None, out),
+    );
 }
 
 fn ids(found: &[Finding]) -> Vec<&str> {
@@ -31,21 +33,25 @@ fn adding(files: &[(&str, &str)]) -> Vec<Finding> {
 
 /// Returns the patch between two versions of files. A file without an old version is new.
 fn between(files: &[(&str, Option<&str>, Option<&str>)]) -> Vec<FileChange> {
+    files.iter().map(|(path, old, new)| file_between(path, *old, *new)).collect()
+}
+
+/// Returns the change of one file between two versions.
+fn file_between(path: &str, old: Option<&str>, new: Option<&str>) -> FileChange {
     use crate::diff::{Attribute, Body, ChangeKind, Entry, FileMode, Side};
-    let side = |path: &str| Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
-    let of = |(path, old, new): &(&str, Option<&str>, Option<&str>)| FileChange {
+    let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
+    FileChange {
         entry: Entry {
             kind: match (old, new) {
                 (None, _) => ChangeKind::Added,
                 (_, None) => ChangeKind::Deleted,
                 _ => ChangeKind::Modified,
             },
-            old: old.map(|_| side(path)),
-            new: new.map(|_| side(path)),
+            old: old.map(|_| side.clone()),
+            new: new.map(|_| side.clone()),
         },
         body: Body::between(old.map(|t| t.as_bytes().to_vec()), new.map(|t| t.as_bytes().to_vec()), Attribute::Unset),
-    };
-    files.iter().map(of).collect()
+    }
 }
 
 fn changing(files: &[(&str, Option<&str>, Option<&str>)], others: &[&str]) -> Vec<Finding> {
@@ -92,7 +98,9 @@ fn checkouts(on: &str, steps: &str) -> Vec<u32> {
 
 #[test]
 fn fetching_the_objects_of_a_head_is_no_checkout_until_its_files_are_written() {
-    let run = |script: &str| checkouts("pull_request_target", &format!("      - run: {script}\n"));
+    fn run(script: &str) -> Vec<u32> {
+        checkouts("pull_request_target", &format!("      - run: {script}\n"))
+    }
     for script in [
         "git fetch origin \"refs/pull/${PR_NUMBER}/head:pr-head\"",
         "git fetch origin pull/${{ github.event.number }}/head:pr-head && git diff origin/main...pr-head",
@@ -146,10 +154,10 @@ fn fetching_the_objects_of_a_head_is_no_checkout_until_its_files_are_written() {
 
 #[test]
 fn a_script_that_is_no_shell_calls_git_from_within_its_texts() {
-    let lines = |step: &str, script: &str| {
+    fn lines(step: &str, script: &str) -> Vec<u32> {
         let steps = format!("      - {step}\n        with:\n          script: |\n            {script}\n");
         checkouts("pull_request_target", &steps)
-    };
+    }
     let github = "uses: actions/github-script@v7";
     for script in [
         "exec.exec(`git checkout ${{ github.head_ref }}`)",
@@ -175,9 +183,6 @@ fn a_script_that_is_no_shell_calls_git_from_within_its_texts() {
 
 #[test]
 fn a_head_counts_only_under_the_triggers_that_give_it_a_value() {
-    let takes = |reference: &str| {
-        format!("      - uses: actions/checkout@v4\n        with:\n          ref: ${{{{ {reference} }}}}\n")
-    };
     for (on, reference, is_head) in [
         ("workflow_run", "github.head_ref || github.ref", false),
         ("pull_request_target", "github.head_ref || github.ref", true),
@@ -187,13 +192,16 @@ fn a_head_counts_only_under_the_triggers_that_give_it_a_value() {
         ("pull_request_target", "github.event.workflow_run.head_sha", false),
         ("issue_comment", "format('refs/pull/{0}/head', github.event.issue.number)", true),
     ] {
-        assert_eq!(checkouts(on, &takes(reference)).len(), usize::from(is_head), "{on}: {reference}");
+        let step = format!("      - uses: actions/checkout@v4\n        with:\n          ref: ${{{{ {reference} }}}}\n");
+        assert_eq!(checkouts(on, &step).len(), usize::from(is_head), "{on}: {reference}");
     }
 }
 
 #[test]
 fn an_expression_in_a_script_is_told_from_one_in_the_environment() {
-    let workflow = |body: &str| format!("on:\n  issues:\n    types: [opened]\njobs:\n  a:\n    steps:\n{body}");
+    fn workflow(body: &str) -> String {
+        format!("on:\n  issues:\n    types: [opened]\njobs:\n  a:\n    steps:\n{body}")
+    }
     let run = workflow(
         "      - name: x\n        run: |\n          echo start\n          echo \"${{ github.event.issue.title }}\"\n",
     );
@@ -244,11 +252,11 @@ fn cargo_and_go_manifests_are_read_too() {
 
 #[test]
 fn a_lockfile_that_downloads_from_elsewhere_is_reported() {
-    let entry = |host: &str| {
+    fn entry(host: &str) -> String {
         format!(
             "{{\n  \"packages\": {{\n    \"node_modules/a\": {{\n      \"resolved\": \"https://{host}/a/-/a-1.0.0.tgz\"\n    }}\n  }}\n}}\n"
         )
-    };
+    }
     let old = entry("registry.npmjs.org");
     let found = changing(&[("package-lock.json", Some(&old), Some(&entry("packages.example.net")))], &[]);
     assert_eq!(ids(&found), ["lockfile-new-source"]);

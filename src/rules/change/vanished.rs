@@ -21,7 +21,6 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
         return;
     }
     // Code that is deleted together with its tests needs no tests.
-    let is_source = |e: &Entry| is_program(e.path()) && !may_be_test(e.path().as_bytes());
     if entries.iter().any(|e| e.kind == ChangeKind::Deleted && is_source(e)) {
         return;
     }
@@ -58,6 +57,11 @@ pub(super) fn scan_change(entries: &[Entry], tree: &Tree<'_>, out: &mut Reporter
         let detail = format!("{n} {} fewer than before", if n == 1 { "test" } else { "tests" });
         at_file(out, "test-deleted", path, &first, Some(&detail));
     }
+}
+
+/// Returns true for a program that is not a test.
+fn is_source(e: &Entry) -> bool {
+    is_program(e.path()) && !may_be_test(e.path().as_bytes())
 }
 
 fn is_program(path: &RepoPath) -> bool {

@@ -13,7 +13,7 @@ use super::at_line;
 use crate::diff::{LineNo, RepoPath, TextChange, trim_line_end};
 use crate::finding::LineSpan;
 use crate::rules::MARK;
-use crate::rules::pins::{Use, pinned};
+use crate::rules::pins::{ActionUse, pinned};
 use crate::rules::report::{Reporter, Sighting};
 use expression::{dotted, expressions, untrusted};
 use std::collections::{HashMap, HashSet};
@@ -85,7 +85,7 @@ pub(in crate::rules) fn is_workflow(path: &[u8]) -> bool {
 
 /// A line of YAML.
 #[derive(Clone, Copy, Debug)]
-struct Line<'a> {
+struct YamlLine<'a> {
     number: LineNo,
     /// Columns before the first character, including a leading `- `.
     indent: usize,
@@ -104,7 +104,7 @@ struct Line<'a> {
 /// A workflow, line by line.
 #[derive(Debug)]
 struct Workflow<'a> {
-    lines: Vec<Line<'a>>,
+    lines: Vec<YamlLine<'a>>,
     triggers: Vec<(&'a str, bool)>,
 }
 
@@ -126,7 +126,7 @@ impl<'a> Workflow<'a> {
             if blank || (!in_scalar && text.trim_start().starts_with('#')) {
                 continue;
             }
-            let mut line = Line {
+            let mut line = YamlLine {
                 number,
                 indent: spaces,
                 item: false,
@@ -225,9 +225,7 @@ impl<'a> Workflow<'a> {
             }
             seen = step.start;
             let Some(found) = self.checkout(&step, &mut fetched) else { continue };
-            let is_refused = |t: &str| found.refuses_forks && REFUSES_FORKS.contains(&t);
-            let is_open = |t: &str| found.head.triggers().contains(&t) && !is_refused(t);
-            let Some((trigger, _)) = self.triggers.iter().find(|(t, _)| is_open(t)) else { continue };
+            let Some((trigger, _)) = self.triggers.iter().find(|(t, _)| found.is_open_to(t)) else { continue };
             let lines = &self.lines[found.lines.clone()];
             let fresh = lines.iter().find(|l| l.fresh);
             if fresh.is_none() && !found.is_caused_elsewhere && !self.adds_trigger(found.head.triggers()) {
@@ -242,9 +240,8 @@ impl<'a> Workflow<'a> {
 
     /// Returns the checkout if a step puts the head of a pull request into the folder of its job.
     /// Records heads that the step only fetches.
-    fn checkout(&self, step: &Range<usize>, fetched: &mut FetchedHeads) -> Option<Checkout> {
+    fn checkout(&self, step: &Range<usize>, fetched: &mut FetchedHeads) -> Option<HeadCheckout> {
         let lines = &self.lines[step.clone()];
-        let counts = |head: Head| self.has_trigger(head.triggers()).then_some(head);
         let uses = lines.iter().find(|l| l.key == "uses" && !l.scalar).map_or("", |l| unquote(l.value));
         if uses.starts_with("actions/checkout@") {
             let consent = lines.iter().find(|l| !l.scalar && l.key == "allow-unsafe-pr-checkout");
@@ -253,17 +250,13 @@ impl<'a> Workflow<'a> {
             let is_caused_elsewhere = has_consent && consent.is_some_and(|l| l.fresh);
             return lines.iter().zip(step.clone()).find_map(|(l, i)| {
                 let named = !l.scalar && matches!(l.key, "ref" | "repository");
-                let head = counts(named.then(|| Head::named(l.value))??)?;
-                Some(Checkout { head, lines: i..i + 1, is_caused_elsewhere, refuses_forks })
+                let head = self.counting(named.then(|| Head::named(l.value))??)?;
+                Some(HeadCheckout { head, lines: i..i + 1, is_caused_elsewhere, refuses_forks })
             });
         }
         for command in self.commands(step) {
-            let of = |head: Head| {
-                let lines = command.lines.clone();
-                Checkout { head, lines, is_caused_elsewhere: false, refuses_forks: false }
-            };
             if command.text.contains("gh pr checkout") {
-                return Some(of(Head::Number));
+                return Some(HeadCheckout::by(&command, Head::Number));
             }
             let Some((verb, mut arguments)) = git_call(&command.text) else { continue };
             let mut named = command.text.as_str();
@@ -273,13 +266,10 @@ impl<'a> Workflow<'a> {
                 arguments = arguments.into_iter().filter_map(revision_of_file).filter(|_| !says_no_more).collect();
                 named = arguments.iter().find(|a| Head::named(a).is_some()).copied().unwrap_or_default();
             }
-            let head = Head::named(named).and_then(counts);
+            let head = Head::named(named).and_then(|head| self.counting(head));
             if takes_in(verb, &arguments) {
-                let known = || {
-                    let found = arguments.iter().find_map(|a| fetched.find(a));
-                    found.map(|f| Checkout { is_caused_elsewhere: f.fresh, ..of(f.head) })
-                };
-                if let Some(found) = head.map(of).or_else(known) {
+                let own = head.map(|head| HeadCheckout::by(&command, head));
+                if let Some(found) = own.or_else(|| fetched.checkout(&command, &arguments)) {
                     return Some(found);
                 }
             } else if verb == "fetch"
@@ -295,8 +285,13 @@ impl<'a> Workflow<'a> {
         None
     }
 
+    /// Returns the head if the workflow has a trigger that provides a value for it.
+    fn counting(&self, head: Head) -> Option<Head> {
+        self.has_trigger(head.triggers()).then_some(head)
+    }
+
     /// Returns the commands of a step's scripts.
-    fn commands(&self, step: &Range<usize>) -> Vec<Command> {
+    fn commands(&self, step: &Range<usize>) -> Vec<ScriptCommand> {
         let mut out = Vec::new();
         let mut text = String::new();
         let mut first = step.start;
@@ -369,8 +364,8 @@ impl<'a> Workflow<'a> {
 
     fn actions(&self, path: &RepoPath, out: &mut Reporter<'_>) {
         for line in self.lines.iter().filter(|l| l.fresh && !l.scalar && l.key == "uses") {
-            let Some(used) = Use::of(line.value) else { continue };
-            let Use { action, version, .. } = used;
+            let Some(used) = ActionUse::of(line.value) else { continue };
+            let ActionUse { action, version, .. } = used;
             let owner = action.split('/').next().unwrap_or_default();
             let local = action.starts_with("./") || action.starts_with("docker://") || !action.contains('/');
             if local || used.is_pinned() || FIRST_PARTY.contains(&owner) || version.contains("${{") {
@@ -406,12 +401,16 @@ fn split_key(text: &str) -> Option<(&str, &str)> {
 
 fn unquote(text: &str) -> &str {
     let text = text.trim();
-    let quoted = |q: char| text.strip_prefix(q).and_then(|t| t.strip_suffix(q));
-    quoted('"').or_else(|| quoted('\'')).unwrap_or(text)
+    between(text, '"').or_else(|| between(text, '\'')).unwrap_or(text)
+}
+
+/// Returns the text between two quotes that start and end it.
+fn between(text: &str, quote: char) -> Option<&str> {
+    text.strip_prefix(quote).and_then(|t| t.strip_suffix(quote))
 }
 
 /// Returns the triggers under `on`, each with true if the change adds it.
-fn triggers<'a>(lines: &[Line<'a>]) -> Vec<(&'a str, bool)> {
+fn triggers<'a>(lines: &[YamlLine<'a>]) -> Vec<(&'a str, bool)> {
     let Some(at) = lines.iter().position(|l| l.indent == 0 && !l.scalar && matches!(l.key, "on" | "true")) else {
         return Vec::new();
     };
@@ -421,10 +420,10 @@ fn triggers<'a>(lines: &[Line<'a>]) -> Vec<(&'a str, bool)> {
         let names = list.split(['[', ']', '{', '}', ',', ' ']).map(|t| unquote(t.trim_end_matches(':')));
         return names.filter(|t| !t.is_empty()).map(|t| (t, on.fresh)).collect();
     }
-    let below = || lines[at + 1..].iter().take_while(|l| l.scalar || l.indent > 0 || l.item);
-    let Some(first) = below().next() else { return Vec::new() };
+    let below = lines[at + 1..].iter().take_while(|l| l.scalar || l.indent > 0 || l.item);
+    let Some(first) = below.clone().next() else { return Vec::new() };
     let column = first.indent;
-    below()
+    below
         .filter(|l| !l.scalar && l.indent == column)
         .map(|l| {
             let name = match l.key {
@@ -450,7 +449,7 @@ enum Head {
 
 /// Returns true if a version of `actions/checkout` refuses the heads of forks. `uses`: the value of the key.
 fn refuses_forks(uses: &str) -> bool {
-    let Some(of) = Use::of(uses) else { return false };
+    let Some(of) = ActionUse::of(uses) else { return false };
     let tag = of.version.strip_prefix('v').unwrap_or_default();
     let is_tag = tag.split('.').all(|part| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit()));
     let major = tag.split('.').next().and_then(|major| major.parse::<u32>().ok());
@@ -488,13 +487,25 @@ impl Head {
 
 /// A head that a step puts into the folder of its job.
 #[derive(Debug)]
-struct Checkout {
+struct HeadCheckout {
     head: Head,
     lines: Range<usize>,
     /// True if the change adds another cause: lines that fetched it before, or the consent to check out a fork.
     is_caused_elsewhere: bool,
     /// True if the action refuses the head of a fork under the triggers of [`REFUSES_FORKS`].
     refuses_forks: bool,
+}
+
+impl HeadCheckout {
+    /// Returns the checkout of a head by a command.
+    fn by(command: &ScriptCommand, head: Head) -> Self {
+        Self { head, lines: command.lines.clone(), is_caused_elsewhere: false, refuses_forks: false }
+    }
+
+    /// Returns true if a trigger provides a value for the head and the action does not refuse it.
+    fn is_open_to(&self, trigger: &str) -> bool {
+        self.head.triggers().contains(&trigger) && !(self.refuses_forks && REFUSES_FORKS.contains(&trigger))
+    }
 }
 
 /// A head that is among the objects of a job.
@@ -528,9 +539,14 @@ impl FetchedHeads {
     /// Returns the head that an argument of git names.
     fn find(&self, argument: &str) -> Option<Fetched> {
         let name = local_name(argument.split(['~', '^', ':', '@']).next().unwrap_or(argument));
-        let starts = || (0..=self.longest.min(name.len())).filter_map(|end| name.get(..end));
-        let pattern = || starts().find_map(|start| self.patterns.get(start));
-        self.names.get(name).or_else(pattern).copied()
+        let mut starts = (0..=self.longest.min(name.len())).filter_map(|end| name.get(..end));
+        self.names.get(name).or_else(|| starts.find_map(|start| self.patterns.get(start))).copied()
+    }
+
+    /// Returns the checkout of the first head that the arguments of a command name.
+    fn checkout(&self, command: &ScriptCommand, arguments: &[&str]) -> Option<HeadCheckout> {
+        let found = arguments.iter().find_map(|a| self.find(a))?;
+        Some(HeadCheckout { is_caused_elsewhere: found.fresh, ..HeadCheckout::by(command, found.head) })
     }
 }
 
@@ -542,35 +558,37 @@ fn local_name(name: &str) -> &str {
 
 /// A command of a script, and its lines.
 #[derive(Debug)]
-struct Command {
+struct ScriptCommand {
     /// Text without blanks inside of expressions, so that each expression is part of one word.
     text: String,
     lines: Range<usize>,
 }
 
 /// Splits a line of a shell at `;`, `|` and `&`, outside of expressions `${{ … }}`.
-fn split_commands(text: &str, lines: &Range<usize>, out: &mut Vec<Command>) {
+fn split_commands(text: &str, lines: &Range<usize>, out: &mut Vec<ScriptCommand>) {
     let mut rest = text;
     let mut command = String::new();
     let mut inside = false;
-    let mut end = |command: &mut String| {
-        if !command.trim().is_empty() {
-            out.push(Command { text: std::mem::take(command), lines: lines.clone() });
-        }
-        command.clear();
-    };
     while let Some(c) = rest.chars().next() {
         let opens = !inside && rest.starts_with("${{");
         let closes = inside && rest.starts_with("}}");
         inside = (inside || opens) && !closes;
         match c {
-            ';' | '|' | '&' if !inside => end(&mut command),
+            ';' | '|' | '&' if !inside => end_command(&mut command, lines, out),
             c if inside && c.is_whitespace() => {}
             c => command.push(c),
         }
         rest = &rest[c.len_utf8()..];
     }
-    end(&mut command);
+    end_command(&mut command, lines, out);
+}
+
+/// Appends a command that has text, and clears it.
+fn end_command(command: &mut String, lines: &Range<usize>, out: &mut Vec<ScriptCommand>) {
+    if !command.trim().is_empty() {
+        out.push(ScriptCommand { text: std::mem::take(command), lines: lines.clone() });
+    }
+    command.clear();
 }
 
 /// Returns the verb of a call of git and its arguments.
@@ -589,7 +607,7 @@ fn git_call(command: &str) -> Option<(&str, Vec<&str>)> {
 
 /// Returns true if a shell runs the scripts of a step with this line, so that a command starts with
 /// its name.
-fn is_shell(line: &Line<'_>) -> bool {
+fn is_shell(line: &YamlLine<'_>) -> bool {
     const OTHERS: &[&str] = &["python", "python3", "node", "perl", "ruby", "deno", "bun"];
     let value = unquote(line.value);
     match line.key {
@@ -636,12 +654,11 @@ fn revision_of_file(argument: &str) -> Option<&str> {
 /// Returns true if a call of git copies files of the state that it names into its folder, its index
 /// or its output.
 fn takes_in(verb: &str, arguments: &[&str]) -> bool {
-    let has = |wanted: &[&str]| arguments.iter().any(|a| wanted.contains(a));
     match verb {
         "checkout" | "switch" | "merge" | "pull" | "rebase" | "cherry-pick" | "restore" | "clone" => true,
         "archive" | "read-tree" | "checkout-index" | "show" | "cat-file" => true,
-        "reset" => has(&["--hard", "--merge", "--keep"]),
-        "worktree" => has(&["add"]),
+        "reset" => arguments.iter().any(|a| matches!(*a, "--hard" | "--merge" | "--keep")),
+        "worktree" => arguments.contains(&"add"),
         _ => false,
     }
 }

@@ -40,23 +40,27 @@ pub fn read(name: &str, text: &str) -> Result<Vec<Case>> {
 }
 
 fn parse(place: &str, line: &str) -> Result<Case> {
-    let fail = |why: String| Error::usage(format!("{place}: invalid case: {why}")).hint(FORM);
-    let case: Case = serde_json::from_str(line).map_err(|e| fail(without_position(&e.to_string())))?;
+    let case: Case = serde_json::from_str(line).map_err(|e| invalid(place, &without_position(&e.to_string())))?;
     for (key, text) in [("id", &case.id), ("file", &case.file), ("category", &case.category), ("code", &case.code)] {
         if text.trim().is_empty() {
-            return Err(fail(format!("{key} is empty")));
+            return Err(invalid(place, &format!("{key} is empty")));
         }
     }
     let count = case.code.lines().count();
     for (key, lines) in [("expected", &case.expected), ("safe", &case.safe)] {
         if let Some(line) = lines.iter().find(|n| !(1..=count).contains(&(**n as usize))) {
-            return Err(fail(format!("{key}: line {line} is outside of the code, which has {count} lines")));
+            return Err(invalid(place, &format!("{key}: line {line} is outside of the code, which has {count} lines")));
         }
     }
     if let Some(line) = case.expected.iter().find(|n| case.safe.contains(n)) {
-        return Err(fail(format!("line {line} is both expected and safe")));
+        return Err(invalid(place, &format!("line {line} is both expected and safe")));
     }
     Ok(Case { place: place.to_owned(), ..case })
+}
+
+/// Returns the error of a case at a place.
+fn invalid(place: &str, why: &str) -> Error {
+    Error::usage(format!("{place}: invalid case: {why}")).hint(FORM)
 }
 
 /// Returns a message of the JSON parser with the column only: its line is always 1.

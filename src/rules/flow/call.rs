@@ -5,11 +5,11 @@ use super::eval::map_taints;
 use super::method::matched;
 use super::names;
 use super::paths::{Calling, PathId, Root};
-use super::run::{Frame, Run, THIS};
-use super::shape::{Arg, ClassId, ExprId, ExprKind, FunctionId, Mark, Span, Sym};
-use super::sink::{CallInfo, Given};
+use super::run::{CallFrame, FlowRun, THIS};
+use super::shape::{Annotation, Arg, ByteSpan, ClassId, ExprId, ExprKind, FunctionId, Sym};
+use super::sink::{CallInfo, GivenArg};
 use super::table::{Place, Role};
-use super::value::{Const, Env, Items, Taint, Taints, Value, What, join, join_taints};
+use super::value::{Const, Env, FlowValue, Items, Taint, Taints, What, join, join_taints};
 use std::hash::{Hash, Hasher};
 
 /// Depth of nested calls of functions, at most.
@@ -20,35 +20,35 @@ const RUNS: u32 = 12;
 pub(super) struct Callee {
     pub(super) path: Option<PathId>,
     pub(super) name: Option<Sym>,
-    pub(super) receiver: Option<(ExprId, Value)>,
-    pub(super) value: Value,
+    pub(super) receiver: Option<(ExprId, FlowValue)>,
+    pub(super) value: FlowValue,
 }
 
-impl<'m> Run<'m> {
+impl<'m> FlowRun<'m> {
     /// Evaluates an argument.
-    pub(super) fn argument(&mut self, a: &Arg) -> Given {
+    pub(super) fn argument(&mut self, a: &Arg) -> GivenArg {
         let value = match &self.module.expr(a.value).kind {
             // A function literal runs when its caller is known.
-            ExprKind::Function(f) => Value { what: What::Function(*f), ..Value::default() },
+            ExprKind::Function(f) => FlowValue { what: What::Function(*f), ..FlowValue::default() },
             _ => self.eval(a.value),
         };
-        Given { keyword: a.keyword, value, expr: a.value, is_spread: a.is_spread }
+        GivenArg { keyword: a.keyword, value, expr: a.value, is_spread: a.is_spread }
     }
 
     /// Evaluates an argument again, without effects.
-    pub(super) fn given(&mut self, a: &Arg) -> Given {
+    pub(super) fn given(&mut self, a: &Arg) -> GivenArg {
         let value = self.quiet(a.value);
-        Given { keyword: a.keyword, value, expr: a.value, is_spread: a.is_spread }
+        GivenArg { keyword: a.keyword, value, expr: a.value, is_spread: a.is_spread }
     }
 
     /// Evaluates an expression again, without effects and findings.
-    pub(super) fn quiet(&mut self, id: ExprId) -> Value {
+    pub(super) fn quiet(&mut self, id: ExprId) -> FlowValue {
         match &self.module.expr(id).kind {
-            ExprKind::Text(t) => return Value::constant(Const::Text(t.clone())),
-            ExprKind::Int(i) => return Value::constant(Const::Int(*i)),
-            ExprKind::Bool(b) => return Value::constant(Const::Bool(*b)),
-            ExprKind::Null => return Value::constant(Const::Null),
-            ExprKind::Function(f) => return Value { what: What::Function(*f), ..Value::default() },
+            ExprKind::Text(t) => return FlowValue::constant(Const::Text(t.clone())),
+            ExprKind::Int(i) => return FlowValue::constant(Const::Int(*i)),
+            ExprKind::Bool(b) => return FlowValue::constant(Const::Bool(*b)),
+            ExprKind::Null => return FlowValue::constant(Const::Null),
+            ExprKind::Function(f) => return FlowValue { what: What::Function(*f), ..FlowValue::default() },
             _ => {}
         }
         self.spend();
@@ -86,10 +86,10 @@ impl<'m> Run<'m> {
     }
 
     /// Returns the function of this file to which a member of a value refers.
-    pub(super) fn callable(&mut self, base: &Value, name: Sym) -> Value {
+    pub(super) fn callable(&mut self, base: &FlowValue, name: Sym) -> FlowValue {
         if let What::Instance(c) | What::Class(c) = base.what {
             if let Some(f) = self.method(c, name) {
-                return Value { what: What::Function(f), ..Value::default() };
+                return FlowValue { what: What::Function(f), ..FlowValue::default() };
             }
             // `Class.new(…)`.
             if let (What::Class(_), "new") = (base.what, self.module.word(name)) {
@@ -102,23 +102,23 @@ impl<'m> Run<'m> {
         if is_typed && matches!(base.what, What::Function(_)) && words.contains(&self.module.word(name)) {
             return base.clone();
         }
-        let key = super::value::Key::Text(self.module.word(name).into());
+        let key = super::value::ItemKey::Text(self.module.word(name).into());
         base.items.as_ref().and_then(|i| i.keys.get(&key)).cloned().unwrap_or_default()
     }
 
-    pub(super) fn callable_name(&mut self, name: Sym) -> Value {
+    pub(super) fn callable_name(&mut self, name: Sym) -> FlowValue {
         let variable = self.variable(name);
         if let Some(v) = self.env.get(variable).or_else(|| self.globals.get(variable)) {
             return v.clone();
         }
         if let Some(f) = self.class().and_then(|c| self.method(c, name)) {
-            return Value { what: What::Function(f), ..Value::default() };
+            return FlowValue { what: What::Function(f), ..FlowValue::default() };
         }
         if let Some(f) = self.functions.get(&name) {
-            return Value { what: What::Function(*f), ..Value::default() };
+            return FlowValue { what: What::Function(*f), ..FlowValue::default() };
         }
         if let Some(c) = self.classes.get(&name).copied() {
-            return Value { what: What::Class(c), path: self.base_path(c), ..Value::default() };
+            return FlowValue { what: What::Class(c), path: self.base_path(c), ..FlowValue::default() };
         }
         // A method of a base class that is not in this file.
         let path = self.free(name);
@@ -129,10 +129,10 @@ impl<'m> Run<'m> {
             let called = self.paths.call(member, Calling::Plain);
             let bare = self.paths.call(path, Calling::Plain);
             if self.paths.hits(bare).is_empty() && !self.paths.hits(called).is_empty() {
-                return Value::at(member);
+                return FlowValue::at(member);
             }
         }
-        Value::at(path)
+        FlowValue::at(path)
     }
 
     /// Returns a method of a class or of its bases in this file.
@@ -140,8 +140,9 @@ impl<'m> Run<'m> {
         let mut at = class;
         for _ in 0..6 {
             let c = self.module.classes.get(at.0 as usize)?;
-            let named = |f: &&FunctionId| self.module.functions.get(f.0 as usize).is_some_and(|x| x.name == Some(name));
-            if let Some(f) = c.methods.iter().find(named) {
+            let functions = &self.module.functions;
+            let found = c.methods.iter().find(|f| functions.get(f.0 as usize).is_some_and(|x| x.name == Some(name)));
+            if let Some(f) = found {
                 return Some(*f);
             }
             at = *c.bases.iter().find_map(|b| self.classes.get(b))?;
@@ -166,9 +167,9 @@ impl<'m> Run<'m> {
     }
 
     /// Evaluates a call.
-    pub(super) fn call(&mut self, id: ExprId, callee: ExprId, args: &'m [Arg], span: Span) -> Value {
+    pub(super) fn call(&mut self, id: ExprId, callee: ExprId, args: &'m [Arg], span: ByteSpan) -> FlowValue {
         let target = self.callee(callee);
-        let given: Vec<Given> = args.iter().map(|a| self.argument(a)).collect();
+        let given: Vec<GivenArg> = args.iter().map(|a| self.argument(a)).collect();
         let mut target = target;
         let mut path = target.path.map(|p| self.paths.call(p, Calling::Plain));
         if let (Some((of, _)), Some(name)) = (&target.receiver, target.name)
@@ -194,9 +195,9 @@ impl<'m> Run<'m> {
     }
 
     /// Evaluates `new`.
-    pub(super) fn create(&mut self, id: ExprId, class: ExprId, args: &'m [Arg], span: Span) -> Value {
+    pub(super) fn create(&mut self, id: ExprId, class: ExprId, args: &'m [Arg], span: ByteSpan) -> FlowValue {
         let target = self.callee(class);
-        let given: Vec<Given> = args.iter().map(|a| self.argument(a)).collect();
+        let given: Vec<GivenArg> = args.iter().map(|a| self.argument(a)).collect();
         let path = target.path.map(|p| self.paths.call(p, Calling::New));
         let target = Callee { receiver: None, ..target };
         let result = self.apply(&target, path, &given, span, id);
@@ -205,7 +206,7 @@ impl<'m> Run<'m> {
     }
 
     /// Gives the result of a call a path or a type.
-    fn typed_result(&mut self, v: Value, path: Option<PathId>, target: &Callee, calling: Calling) -> Value {
+    fn typed_result(&mut self, v: FlowValue, path: Option<PathId>, target: &Callee, calling: Calling) -> FlowValue {
         if v.path.is_some() || v.constant.is_some() || v.what != What::Other {
             return v;
         }
@@ -222,13 +223,20 @@ impl<'m> Run<'m> {
                     })
             });
         if is_new && !matches!(self.language, L::Go | L::CSharp) || calling == Calling::New {
-            return Value { path: target.path, ..v };
+            return FlowValue { path: target.path, ..v };
         }
-        Value { path: Some(path), ..v }
+        FlowValue { path: Some(path), ..v }
     }
 
     /// Evaluates a call of a callee.
-    fn apply(&mut self, target: &Callee, path: Option<PathId>, given: &[Given], span: Span, id: ExprId) -> Value {
+    fn apply(
+        &mut self,
+        target: &Callee,
+        path: Option<PathId>,
+        given: &[GivenArg],
+        span: ByteSpan,
+        id: ExprId,
+    ) -> FlowValue {
         let receiver = target.receiver.as_ref().map(|(e, v)| (*e, v));
         let info = CallInfo { args: given, receiver, span };
         if let Some(p) = path {
@@ -274,13 +282,13 @@ impl<'m> Run<'m> {
                     for place in t.to {
                         match (place, info.receiver) {
                             (Place::Receiver, Some((e, old))) => {
-                                let old = Value { path: Some(path), ..old.clone() };
+                                let old = FlowValue { path: Some(path), ..old.clone() };
                                 self.store(e, old);
                             }
                             (Place::Result, _) if ty.is_none() => ty = Some(path),
                             (Place::Arg(n), _) => {
                                 if let Some((e, v)) = info.at(*n).map(|a| (a.expr, a.value.clone())) {
-                                    self.store(e, Value { path: Some(path), ..v });
+                                    self.store(e, FlowValue { path: Some(path), ..v });
                                 }
                             }
                             _ => {}
@@ -310,7 +318,7 @@ impl<'m> Run<'m> {
                             _ => self.fill(*place, &info, &data, p.strong),
                         }
                     }
-                    result = Some(Value::tainted(to_result).exposed(p.exposes));
+                    result = Some(FlowValue::tainted(to_result).exposed(p.exposes));
                 }
                 Role::Sink(_) | Role::Guard(_) | Role::Call(_) => {}
             }
@@ -351,20 +359,20 @@ impl<'m> Run<'m> {
     /// Returns the result of a function of the tables, with the known parts of the text.
     fn with_known_text(
         &mut self,
-        v: Value,
+        v: FlowValue,
         word: &str,
-        receiver: Option<&(ExprId, Value)>,
-        given: &[Given],
-        (id, span): (ExprId, Span),
-    ) -> Value {
+        receiver: Option<&(ExprId, FlowValue)>,
+        given: &[GivenArg],
+        (id, span): (ExprId, ByteSpan),
+    ) -> FlowValue {
         let builds =
             matches!(word, "format" | "Format" | "sprintf" | "Sprintf" | "concat" | "Concat" | "join" | "Join");
         if !builds || v.taints.is_none() || v.known.is_some() {
             return v;
         }
         match self.builtin(word, receiver, given, id, span) {
-            Some(Value { known: Some(known), .. }) => {
-                Value { taints: map_taints(&v.taints, 0, true), known: Some(known), ..v }
+            Some(FlowValue { known: Some(known), .. }) => {
+                FlowValue { taints: map_taints(&v.taints, 0, true), known: Some(known), ..v }
             }
             _ => v,
         }
@@ -374,17 +382,16 @@ impl<'m> Run<'m> {
     fn data_of(&self, places: &[Place], call: &CallInfo<'_>) -> Taints {
         let mut out: Taints = None;
         for p in places {
-            let mut add = |v: &Value| out = join_taints(&out, &v.deep());
             match p {
-                Place::Arg(i) => call.at(*i).into_iter().for_each(|a| add(&a.value)),
-                Place::From(i) => call.args.iter().skip(usize::from(*i)).for_each(|a| add(&a.value)),
-                Place::All => call.args.iter().for_each(|a| add(&a.value)),
-                Place::Receiver => call.receiver.into_iter().for_each(|(_, v)| add(v)),
+                Place::Arg(i) => call.at(*i).into_iter().for_each(|a| join_data(&mut out, &a.value)),
+                Place::From(i) => call.args.iter().skip(usize::from(*i)).for_each(|a| join_data(&mut out, &a.value)),
+                Place::All => call.args.iter().for_each(|a| join_data(&mut out, &a.value)),
+                Place::Receiver => call.receiver.into_iter().for_each(|(_, v)| join_data(&mut out, v)),
                 Place::Keyword(k) => {
-                    let is = |a: &&Given| a.keyword.is_some_and(|n| self.module.word(n) == *k);
-                    call.args.iter().filter(is).for_each(|a| add(&a.value));
+                    let named = call.args.iter().filter(|a| a.keyword.is_some_and(|n| self.module.word(n) == *k));
+                    named.for_each(|a| join_data(&mut out, &a.value));
                 }
-                Place::Spread => call.args.iter().filter(|a| a.is_spread).for_each(|a| add(&a.value)),
+                Place::Spread => call.args.iter().filter(|a| a.is_spread).for_each(|a| join_data(&mut out, &a.value)),
                 Place::Result => {}
             }
         }
@@ -393,7 +400,7 @@ impl<'m> Run<'m> {
 
     /// Adds data to a place of a call.
     fn fill(&mut self, place: Place, call: &CallInfo<'_>, data: &Taints, is_strong: bool) {
-        let mut targets: Vec<(ExprId, Value)> = Vec::new();
+        let mut targets: Vec<(ExprId, FlowValue)> = Vec::new();
         match place {
             Place::Arg(i) => targets.extend(call.at(i).map(|a| (a.expr, a.value.clone()))),
             Place::From(i) => targets.extend(call.args.iter().skip(usize::from(i)).map(|a| (a.expr, a.value.clone()))),
@@ -403,14 +410,14 @@ impl<'m> Run<'m> {
         }
         for (expr, old) in targets {
             let taints = if is_strong { data.clone() } else { join_taints(&old.taints, data) };
-            let v = Value { taints, path: old.path, what: old.what, ..Value::default() };
+            let v = FlowValue { taints, path: old.path, what: old.what, ..FlowValue::default() };
             let v = self.through(v, call.span);
             self.store(expr, v);
         }
     }
 
     /// Returns the result of an unknown call: the data of the receiver and the arguments.
-    fn default_result(&mut self, word: &str, target: &Callee, given: &[Given], span: Span) -> Value {
+    fn default_result(&mut self, word: &str, target: &Callee, given: &[GivenArg], span: ByteSpan) -> FlowValue {
         let mut taints: Taints = None;
         let mut own: Taints = None;
         if let Some((of, base)) = &target.receiver {
@@ -429,20 +436,20 @@ impl<'m> Run<'m> {
             taints = None;
         }
         if names::is_question(word) {
-            return Value::default();
+            return FlowValue::default();
         }
         if names::says_number(word) {
             return self.number(&join_taints(&own, &taints));
         }
         if own.is_none() && self.is_doubtful(word, target) {
-            let doubt = |t: &Taint| Taint { is_doubted: true, ..t.clone() };
-            taints = taints.map(|l| l.iter().map(doubt).collect::<Vec<_>>().into());
+            taints =
+                taints.map(|l| l.iter().map(|t| Taint { is_doubted: true, ..t.clone() }).collect::<Vec<_>>().into());
         }
         taints = join_taints(&own, &taints);
         if taints.is_none() {
-            return Value::default();
+            return FlowValue::default();
         }
-        self.through(Value::tainted(taints), span)
+        self.through(FlowValue::tainted(taints), span)
     }
 
     /// Returns true for a function of another file of the project, whose effect on data is unknown.
@@ -474,21 +481,21 @@ impl<'m> Run<'m> {
         if let Some(is_known) = self.known_modules.get(first) {
             return *is_known;
         }
-        let is = |p: &str| p.strip_prefix(first).is_some_and(|r| r.is_empty() || r.starts_with(['.', '/']));
-        let is_known = self.table.usual.iter().any(|p| is(p)) || self.table.patterns.iter().any(|p| is(p.prefix));
+        let is_known = self.table.usual.iter().any(|p| is_path_in(p, first))
+            || self.table.patterns.iter().any(|p| is_path_in(p.prefix, first));
         self.known_modules.insert(first.to_owned(), is_known);
         is_known
     }
 
     /// Returns the module of `require("x")`.
-    fn module_of(&mut self, word: &str, target: &Callee, given: &[Given]) -> Option<Value> {
+    fn module_of(&mut self, word: &str, target: &Callee, given: &[GivenArg]) -> Option<FlowValue> {
         if !matches!(word, "require" | "import" | "__import__" | "import_module")
             || target.receiver.is_some() && word != "import_module"
         {
             return None;
         }
         let name = given.first()?.value.constant.as_ref()?.text()?.clone();
-        Some(Value::at(self.module_path(&name)))
+        Some(FlowValue::at(self.module_path(&name)))
     }
 
     /// Returns the path of a module. A module of the project itself is unknown.
@@ -502,7 +509,7 @@ impl<'m> Run<'m> {
     }
 
     /// Calls a function or class of this file.
-    fn local(&mut self, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
+    fn local(&mut self, target: &Callee, given: &[GivenArg], span: ByteSpan) -> Option<FlowValue> {
         match target.value.what {
             What::Function(f) => {
                 let function = self.module.functions.get(f.0 as usize)?;
@@ -527,10 +534,10 @@ impl<'m> Run<'m> {
     }
 
     /// Creates an object of a class of this file.
-    fn construct(&mut self, class: ClassId, given: &[Given], span: Span) -> Value {
+    fn construct(&mut self, class: ClassId, given: &[GivenArg], span: ByteSpan) -> FlowValue {
         let path = self.base_path(class);
         let fresh = self.fresh(class);
-        let mut object = Value { what: What::Instance(class), path, ..fresh };
+        let mut object = FlowValue { what: What::Instance(class), path, ..fresh };
         let constructor = self.constructor(class);
         match constructor {
             Some(f) => {
@@ -544,22 +551,21 @@ impl<'m> Run<'m> {
                 for a in given {
                     match a.keyword {
                         Some(k) => {
-                            object.put(Some(super::value::Key::Text(self.module.word(k).into())), a.value.clone());
+                            object.put(Some(super::value::ItemKey::Text(self.module.word(k).into())), a.value.clone());
                         }
                         None => object.taints = join_taints(&object.taints, &a.value.deep()),
                     }
                 }
             }
         }
-        Value { what: What::Instance(class), ..object }
+        FlowValue { what: What::Instance(class), ..object }
     }
 
     pub(super) fn constructor(&self, class: ClassId) -> Option<FunctionId> {
         let mut at = class;
         for _ in 0..6 {
             let c = self.module.classes.get(at.0 as usize)?;
-            let is = |f: &&FunctionId| self.module.functions.get(f.0 as usize).is_some_and(|x| x.is_constructor);
-            if let Some(f) = c.methods.iter().find(is) {
+            if let Some(f) = c.methods.iter().find(|f| self.is_constructor(**f)) {
                 return Some(*f);
             }
             at = *c.bases.iter().find_map(|b| self.classes.get(b))?;
@@ -567,21 +573,26 @@ impl<'m> Run<'m> {
         None
     }
 
+    /// Returns true if a function is the constructor of its class.
+    pub(super) fn is_constructor(&self, id: FunctionId) -> bool {
+        self.module.functions.get(id.0 as usize).is_some_and(|f| f.is_constructor)
+    }
+
     /// Calls a function with arguments. Returns its result and the object after the call.
     pub(super) fn invoke(
         &mut self,
         f: FunctionId,
-        this: Option<Value>,
-        given: &[Given],
-        span: Span,
-    ) -> (Value, Option<Value>) {
-        let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
+        this: Option<FlowValue>,
+        given: &[GivenArg],
+        span: ByteSpan,
+    ) -> (FlowValue, Option<FlowValue>) {
+        let Some(function) = self.module.functions.get(f.0 as usize) else { return (FlowValue::default(), this) };
         let running = self.frames.iter().filter(|x| x.function.is_some()).count();
         let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
         if running > CALLS || is_recursive || !self.enter() {
             let mut taints: Taints = None;
             given.iter().for_each(|a| taints = join_taints(&taints, &a.value.deep()));
-            return (Value::tainted(taints), this);
+            return (FlowValue::tainted(taints), this);
         }
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
         let mut hasher = std::hash::DefaultHasher::new();
@@ -606,7 +617,7 @@ impl<'m> Run<'m> {
         if runs > RUNS {
             let taints = given.iter().fold(None, |t, a| join_taints(&t, &a.value.deep()));
             self.leave();
-            return (Value::tainted(taints), this);
+            return (FlowValue::tainted(taints), this);
         }
         let params = self.bound(f, given, span);
         let (v, after) = self.body(f, this, params, Vec::new());
@@ -622,17 +633,17 @@ impl<'m> Run<'m> {
     }
 
     /// Returns the values of the parameters of a call.
-    pub(super) fn bound(&mut self, f: FunctionId, given: &[Given], span: Span) -> Vec<Value> {
+    pub(super) fn bound(&mut self, f: FunctionId, given: &[GivenArg], span: ByteSpan) -> Vec<FlowValue> {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return Vec::new() };
         let mut positional = given.iter().filter(|a| a.keyword.is_none());
-        let mut spread: Option<Value> = None;
+        let mut spread: Option<FlowValue> = None;
         let mut out = Vec::new();
         for p in &function.params {
             let named = given.iter().find(|a| a.keyword.is_some() && a.keyword == p.name);
             let v = if let Some(a) = named {
                 a.value.clone()
             } else if p.is_variadic {
-                let mut list = Value::collection(Items::list());
+                let mut list = FlowValue::collection(Items::list());
                 positional.by_ref().for_each(|a| list.push(a.value.clone()));
                 for a in given.iter().filter(|a| a.keyword.is_some()) {
                     list.taints = join_taints(&list.taints, &a.value.taints);
@@ -665,11 +676,11 @@ impl<'m> Run<'m> {
     pub(super) fn body(
         &mut self,
         f: FunctionId,
-        this: Option<Value>,
-        params: Vec<Value>,
+        this: Option<FlowValue>,
+        params: Vec<FlowValue>,
         frameworks: Vec<&'static str>,
-    ) -> (Value, Option<Value>) {
-        let Some(function) = self.module.functions.get(f.0 as usize) else { return (Value::default(), this) };
+    ) -> (FlowValue, Option<FlowValue>) {
+        let Some(function) = self.module.functions.get(f.0 as usize) else { return (FlowValue::default(), this) };
         let is_nested = self.nested.get(f.0 as usize).copied().unwrap_or_default();
         self.spend();
         let outer = (self.env.clone(), self.is_alive);
@@ -686,13 +697,13 @@ impl<'m> Run<'m> {
         if let Some(t) = this {
             self.env.set(THIS, t);
         }
-        self.frames.push(Frame {
+        self.frames.push(CallFrame {
             function: Some(f),
             class: function.class,
             receiver: function.receiver,
             frameworks,
             outcome: self.wanted.take(),
-            ..Frame::default()
+            ..CallFrame::default()
         });
         for (p, v) in function.params.iter().zip(params) {
             if let Some(name) = p.name {
@@ -750,9 +761,9 @@ impl<'m> Run<'m> {
     }
 
     /// Evaluates decorators and annotations as calls, for structural entries.
-    pub(super) fn run_marks(&mut self, marks: &'m [Mark]) {
+    pub(super) fn run_marks(&mut self, marks: &'m [Annotation]) {
         for m in marks {
-            let given: Vec<Given> = m.args.iter().map(|a| self.argument(a)).collect();
+            let given: Vec<GivenArg> = m.args.iter().map(|a| self.argument(a)).collect();
             let target = self.callee(m.name);
             if let Some(p) = target.path {
                 let path = self.paths.call(p, Calling::Plain);
@@ -762,6 +773,16 @@ impl<'m> Run<'m> {
             }
         }
     }
+}
+
+/// Returns true if a path is `first` or a name within it.
+fn is_path_in(path: &str, first: &str) -> bool {
+    path.strip_prefix(first).is_some_and(|r| r.is_empty() || r.starts_with(['.', '/']))
+}
+
+/// Adds the data in a value and in its items.
+fn join_data(taints: &mut Taints, value: &FlowValue) {
+    *taints = join_taints(taints, &value.deep());
 }
 
 fn count_up(n: &mut u32) -> u32 {

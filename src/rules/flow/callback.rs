@@ -2,10 +2,10 @@
 //! parameters.
 
 use super::call::Callee;
-use super::run::{Run, THIS};
-use super::shape::{ExprId, ExprKind, FunctionId, Span};
-use super::sink::{CallInfo, Given};
-use super::value::{Env, Items, Value, What, join};
+use super::run::{FlowRun, THIS};
+use super::shape::{ByteSpan, ExprId, ExprKind, FunctionId};
+use super::sink::{CallInfo, GivenArg};
+use super::value::{Env, FlowValue, Items, What, join};
 
 /// Functions and methods that run a function for each item of their receiver, or with its result.
 const ITERATING: [&str; 40] = [
@@ -50,7 +50,7 @@ const ITERATING: [&str; 40] = [
     "associate",
     "each_value",
 ];
-impl Run<'_> {
+impl FlowRun<'_> {
     /// Returns the function of this file to which a callee refers.
     pub(super) fn local_function(&mut self, callee: ExprId) -> Option<FunctionId> {
         let what = match &self.module.expr(callee).kind {
@@ -78,14 +78,14 @@ impl Run<'_> {
     }
 
     /// Returns the kinds for which each argument is harmless if a function returns with an outcome.
-    pub(super) fn says(&mut self, f: FunctionId, given: &[Given], outcome: Option<bool>) -> Vec<u32> {
+    pub(super) fn says(&mut self, f: FunctionId, given: &[GivenArg], outcome: Option<bool>) -> Vec<u32> {
         let Some(function) = self.module.functions.get(f.0 as usize) else { return Vec::new() };
         let is_recursive = self.frames.iter().any(|x| x.function == Some(f));
         if is_recursive || given.iter().all(|a| a.value.taints.is_none()) || !self.enter() {
             return Vec::new();
         }
         let params = self.bound(f, given, function.span);
-        let before: Vec<Value> = params.clone();
+        let before: Vec<FlowValue> = params.clone();
         let this = self.env.get(THIS).cloned();
         self.silence += 1;
         self.wanted = outcome;
@@ -105,7 +105,7 @@ impl Run<'_> {
         out
     }
 
-    fn body_ends(&mut self, f: FunctionId, this: Option<Value>, params: Vec<Value>) -> Option<Env> {
+    fn body_ends(&mut self, f: FunctionId, this: Option<FlowValue>, params: Vec<FlowValue>) -> Option<Env> {
         let kept = self.last_ends.take();
         self.body(f, this, params, Vec::new());
         std::mem::replace(&mut self.last_ends, kept)
@@ -113,7 +113,7 @@ impl Run<'_> {
 
     /// Runs function literals and named functions that are passed to a call. Returns the call's
     /// result if the functions determine it.
-    pub(super) fn run_callbacks(&mut self, target: &Callee, given: &[Given], span: Span) -> Option<Value> {
+    pub(super) fn run_callbacks(&mut self, target: &Callee, given: &[GivenArg], span: ByteSpan) -> Option<FlowValue> {
         let word = target.name.map(|n| self.module.word(n)).unwrap_or_default();
         let mut result = None;
         for a in given {
@@ -138,14 +138,14 @@ impl Run<'_> {
         &mut self,
         word: &str,
         f: FunctionId,
-        a: &Given,
+        a: &GivenArg,
         target: &Callee,
-        given: &[Given],
-        span: Span,
-    ) -> Option<Value> {
+        given: &[GivenArg],
+        span: ByteSpan,
+    ) -> Option<FlowValue> {
         let is_whole =
             matches!(word, "then" | "let" | "also" | "run" | "apply" | "with" | "use" | "tap" | "ifPresent" | "takeIf");
-        let mut item = Value::default();
+        let mut item = FlowValue::default();
         if let Some((_, base)) = &target.receiver {
             item = if is_whole { base.clone() } else { self.element(base, span) };
         }
@@ -155,7 +155,7 @@ impl Run<'_> {
         }
         let params = self.module.functions.get(f.0 as usize).map_or(1, |f| f.params.len());
         let count = if matches!(word, "reduce" | "inject") || word.contains("pair") { 2 } else { 1 };
-        let one = Given { keyword: None, value: item, expr: a.expr, is_spread: false };
+        let one = GivenArg { keyword: None, value: item, expr: a.expr, is_spread: false };
         let many = [one.clone(), one];
         // Kotlin's `run`, `apply` and `with`: the value is the object.
         let this =
@@ -169,8 +169,8 @@ impl Run<'_> {
                 if word == "select" && self.language == super::FlowLanguage::Ruby {
                     return None;
                 }
-                let mut list = Value::collection(Items::default());
-                list.put(None, Value { constant: None, ..v });
+                let mut list = FlowValue::collection(Items::default());
+                list.put(None, FlowValue { constant: None, ..v });
                 Some(list)
             }
             _ => None,
@@ -179,7 +179,7 @@ impl Run<'_> {
 }
 
 /// Returns the kinds for which data became harmless.
-fn kinds_between(old: &Value, new: &Value) -> u32 {
+fn kinds_between(old: &FlowValue, new: &FlowValue) -> u32 {
     let mut out = u32::MAX;
     for t in old.taints.iter().flat_map(|l| l.iter()) {
         let now = new.taints.iter().flat_map(|l| l.iter()).find(|n| n.origin == t.origin);

@@ -1,8 +1,8 @@
 //! Calculates with constants.
 
-use super::Kind;
+use super::SinkKind;
 use super::shape::Op;
-use super::value::{Const, GAP, Key};
+use super::value::{Const, GAP, ItemKey};
 
 /// Returns a constant as part of a text.
 pub(super) fn shown(c: &Const) -> Option<String> {
@@ -17,10 +17,10 @@ pub(super) fn shown(c: &Const) -> Option<String> {
 }
 
 /// Returns a constant as a key of a collection.
-pub(super) fn key(c: &Const) -> Option<Key> {
+pub(super) fn key(c: &Const) -> Option<ItemKey> {
     match c {
-        Const::Text(t) => Some(Key::Text(t.clone())),
-        Const::Int(i) => Some(Key::Int(*i)),
+        Const::Text(t) => Some(ItemKey::Text(t.clone())),
+        Const::Int(i) => Some(ItemKey::Int(*i)),
         _ => None,
     }
 }
@@ -100,7 +100,7 @@ fn equal(a: &Const, b: &Const) -> bool {
 /// Returns the kinds of sinks that data cannot harm if it follows a text. An address with a fixed
 /// host is such a text.
 pub(super) fn fixed_by(known: &str) -> u32 {
-    let targets = Kind::Url.bit() | Kind::Redirect.bit();
+    let targets = SinkKind::Url.bit() | SinkKind::Redirect.bit();
     if known.is_empty() {
         return 0;
     }

@@ -1,10 +1,10 @@
 //! Declarations that make a value harmless: types, annotations and converters of parameters and fields.
 
 use super::names::is_number;
-use super::run::Run;
-use super::shape::{Arg, ExprId, ExprKind, Field, Mark, Module, Param, Sym};
+use super::run::FlowRun;
+use super::shape::{Annotation, Arg, ExprId, ExprKind, Field, Module, Param, Sym};
 use super::strictness::strictness;
-use super::value::Value;
+use super::value::FlowValue;
 use std::collections::{HashMap, HashSet};
 
 /// All kinds of sinks.
@@ -38,10 +38,10 @@ impl Declared {
     }
 }
 
-impl<'m> Run<'m> {
+impl<'m> FlowRun<'m> {
     /// Returns the kinds of sinks for which a parameter is harmless, because the framework converts
     /// or checks it. `marks`: the annotations of the function.
-    pub(super) fn kinds_of_param(&self, p: &Param, marks: &[Mark]) -> u32 {
+    pub(super) fn kinds_of_param(&self, p: &Param, marks: &[Annotation]) -> u32 {
         match self.is_harmless_type(p.ty) || self.is_converted(p, marks) {
             true => ALL,
             false => self.kinds_of_checks(&p.marks, p.default),
@@ -50,7 +50,7 @@ impl<'m> Run<'m> {
 
     /// Returns the kinds of sinks for which a field is harmless, if the file declares the class of
     /// the value.
-    pub(super) fn kinds_of_field(&mut self, base: &Value, name: Sym) -> u32 {
+    pub(super) fn kinds_of_field(&mut self, base: &FlowValue, name: Sym) -> u32 {
         let Some(path) = base.path.filter(|_| base.taints.is_some()) else { return 0 };
         let owners = self.declared.fields.get(&name).cloned().unwrap_or_default();
         for (class, field) in owners {
@@ -79,7 +79,7 @@ impl<'m> Run<'m> {
 
     /// Returns the kinds of annotations such as `@Pattern(regexp = "…")` and of defaults such as
     /// `Query(pattern="…")`.
-    fn kinds_of_checks(&self, marks: &[Mark], default: Option<ExprId>) -> u32 {
+    fn kinds_of_checks(&self, marks: &[Annotation], default: Option<ExprId>) -> u32 {
         let of_default = match default.map(|d| &self.module.expr(d).kind) {
             Some(ExprKind::Call { args, .. }) => self.kinds_of_expressions(args, &["pattern", "regex"], false),
             _ => 0,
@@ -93,15 +93,15 @@ impl<'m> Run<'m> {
     /// `keywords`: names of these arguments; one without a name counts too. `is_full`: an expression
     /// has to match the whole text, as `javax.validation` and ASP.NET define it.
     fn kinds_of_expressions(&self, args: &[Arg], keywords: &[&str], is_full: bool) -> u32 {
-        let is_named = |a: &&Arg| a.keyword.is_none_or(|k| keywords.contains(&self.module.word(k)));
-        let texts = args.iter().filter(is_named).filter_map(|a| match &self.module.expr(a.value).kind {
+        let named = args.iter().filter(|a| a.keyword.is_none_or(|k| keywords.contains(&self.module.word(k))));
+        let texts = named.filter_map(|a| match &self.module.expr(a.value).kind {
             ExprKind::Text(text) => Some(text),
             _ => None,
         });
         texts.map(|text| strictness(text, is_full)).fold(0, |all, kinds| all | kinds)
     }
 
-    fn name_of_mark(&self, mark: &Mark) -> &'m str {
+    fn name_of_mark(&self, mark: &Annotation) -> &'m str {
         match self.module.expr(mark.name).kind {
             ExprKind::Name(name) | ExprKind::Member { name, .. } => self.module.word(name),
             _ => "",
@@ -109,7 +109,7 @@ impl<'m> Run<'m> {
     }
 
     /// Returns true if a route's converter makes the parameter a number: `/user/<int:id>`.
-    fn is_converted(&self, p: &Param, marks: &[Mark]) -> bool {
+    fn is_converted(&self, p: &Param, marks: &[Annotation]) -> bool {
         let Some(name) = p.name.map(|name| self.module.word(name)) else { return false };
         let converted = ["int", "float", "uuid"].map(|kind| format!("<{kind}:{name}>"));
         marks.iter().flat_map(|m| &m.args).any(|a| match &self.module.expr(a.value).kind {

@@ -2,10 +2,10 @@
 //! of its sources.
 
 use super::names;
-use super::run::Run;
+use super::run::FlowRun;
 use super::shape::{ExprId, ExprKind, Op, Sym};
 
-impl Run<'_> {
+impl FlowRun<'_> {
     /// Returns the names from which a variable's value was derived.
     pub(super) fn sources_of(&self, name: Sym) -> Vec<(Sym, u32)> {
         self.derived.get(&name).cloned().unwrap_or_default()

@@ -4,11 +4,13 @@ use super::constant;
 use super::guard;
 use super::names::is_number;
 use super::paths::{Calling, PathId, Root};
-use super::run::{Run, THIS, join_envs};
-use super::shape::{Arm, ExprId, ExprKind, Item, Op, Span, Sym};
+use super::run::{FlowRun, THIS, join_envs};
+use super::shape::{Arm, ByteSpan, CollectionItem, ExprId, ExprKind, Op, Sym};
 use super::table::{Place, Role};
-use super::value::{Const, GAP, Items, Key, Taint, Taints, Trail, UNKNOWN_SOURCE, Value, What, join, join_taints};
-use super::{FlowLanguage, Kind};
+use super::value::{
+    Const, FlowValue, GAP, ItemKey, Items, Taint, Taints, Trail, UNKNOWN_SOURCE, What, join, join_taints,
+};
+use super::{FlowLanguage, SinkKind};
 use std::rc::Rc;
 
 /// Steps of a path that are kept, at most.
@@ -18,11 +20,11 @@ const PAGE_PATH: &str = "/\u{2026}";
 /// Bytes of a known text, at most.
 const MOST_KNOWN: usize = 400;
 
-impl<'m> Run<'m> {
+impl<'m> FlowRun<'m> {
     /// Returns the value of an expression.
-    pub(super) fn eval(&mut self, id: ExprId) -> Value {
+    pub(super) fn eval(&mut self, id: ExprId) -> FlowValue {
         if !self.tick() || !self.enter() {
-            return Value::default();
+            return FlowValue::default();
         }
         let v = self.eval_inside(id);
         self.leave();
@@ -32,7 +34,7 @@ impl<'m> Run<'m> {
         v
     }
 
-    fn apply_checks(&mut self, id: ExprId, v: Value) -> Value {
+    fn apply_checks(&mut self, id: ExprId, v: FlowValue) -> FlowValue {
         let hash = guard::hash(self, id);
         match self.env.checks(hash) {
             0 => v,
@@ -40,16 +42,16 @@ impl<'m> Run<'m> {
         }
     }
 
-    fn eval_inside(&mut self, id: ExprId) -> Value {
+    fn eval_inside(&mut self, id: ExprId) -> FlowValue {
         let module = self.module;
         let e = module.expr(id);
         match &e.kind {
-            ExprKind::Text(t) => Value::constant(Const::Text(Rc::clone(t))),
-            ExprKind::Int(i) => Value::constant(Const::Int(*i)),
-            ExprKind::Float(f) => Value::constant(Const::Float(*f)),
-            ExprKind::Bool(b) => Value::constant(Const::Bool(*b)),
-            ExprKind::Null => Value::constant(Const::Null),
-            ExprKind::Regex(t) => Value::constant(Const::Regex(Rc::clone(t))),
+            ExprKind::Text(t) => FlowValue::constant(Const::Text(Rc::clone(t))),
+            ExprKind::Int(i) => FlowValue::constant(Const::Int(*i)),
+            ExprKind::Float(f) => FlowValue::constant(Const::Float(*f)),
+            ExprKind::Bool(b) => FlowValue::constant(Const::Bool(*b)),
+            ExprKind::Null => FlowValue::constant(Const::Null),
+            ExprKind::Regex(t) => FlowValue::constant(Const::Regex(Rc::clone(t))),
             ExprKind::Name(name) => self.name(*name, e.span),
             ExprKind::This => self.this(),
             ExprKind::Super => self.parent(),
@@ -70,20 +72,20 @@ impl<'m> Run<'m> {
             ExprKind::Call { callee, args } => self.call(id, *callee, args, e.span),
             ExprKind::New { class, args } => self.create(id, *class, args, e.span),
             ExprKind::Concat(parts) => {
-                let values: Vec<Value> = parts.iter().map(|p| self.eval(*p)).collect();
+                let values: Vec<FlowValue> = parts.iter().map(|p| self.eval(*p)).collect();
                 self.concat(&values)
             }
             ExprKind::Binary { op, left, right } => self.binary(*op, *left, *right),
             ExprKind::Not(of) => {
                 let v = self.eval(*of);
                 let truth = v.constant.as_ref().and_then(Const::truth);
-                truth.map_or_else(Value::default, |t| Value::constant(Const::Bool(!t)))
+                truth.map_or_else(FlowValue::default, |t| FlowValue::constant(Const::Bool(!t)))
             }
             ExprKind::Negate(of) => {
                 let v = self.eval(*of);
                 match v.constant {
-                    Some(Const::Int(i)) => Value::constant(Const::Int(i.wrapping_neg())),
-                    Some(Const::Float(f)) => Value::constant(Const::Float(-f)),
+                    Some(Const::Int(i)) => FlowValue::constant(Const::Int(i.wrapping_neg())),
+                    Some(Const::Float(f)) => FlowValue::constant(Const::Float(-f)),
                     _ => self.number(&v.taints),
                 }
             }
@@ -91,7 +93,7 @@ impl<'m> Run<'m> {
             ExprKind::Collection(items) => self.collection(items),
             ExprKind::Function(f) => {
                 self.run_entry(*f, None);
-                Value { what: What::Function(*f), ..Value::default() }
+                FlowValue { what: What::Function(*f), ..FlowValue::default() }
             }
             ExprKind::Cast { of, ty } => self.cast(*of, *ty),
             ExprKind::Pass(of) => self.eval(*of),
@@ -103,13 +105,13 @@ impl<'m> Run<'m> {
                 self.block(body);
                 match value {
                     Some(v) if self.is_alive => self.eval(*v),
-                    _ => Value::default(),
+                    _ => FlowValue::default(),
                 }
             }
             ExprKind::Match { subject, arms } => self.choose(*subject, arms),
             ExprKind::IsType { of, .. } => {
                 self.eval(*of);
-                Value::default()
+                FlowValue::default()
             }
             ExprKind::Unknown(parts) => {
                 let mut taints: Taints = None;
@@ -117,17 +119,17 @@ impl<'m> Run<'m> {
                     let v = self.eval(*p);
                     taints = join_taints(&taints, &v.deep());
                 }
-                Value::tainted(taints)
+                FlowValue::tainted(taints)
             }
         }
     }
 
     /// Returns the value of data that became a number. It matters only for memory.
-    pub(super) fn number(&self, taints: &Taints) -> Value {
+    pub(super) fn number(&self, taints: &Taints) -> FlowValue {
         if !matches!(self.language, FlowLanguage::C | FlowLanguage::Cpp) {
-            return Value::default();
+            return FlowValue::default();
         }
-        Value::tainted(taints.clone()).clean(!Kind::Memory.bit())
+        FlowValue::tainted(taints.clone()).clean(!SinkKind::Memory.bit())
     }
 
     /// Returns true for an expression that refers to the object of the method.
@@ -154,28 +156,28 @@ impl<'m> Run<'m> {
         Some(self.paths.member(Some(path), name, self.module.word(name)))
     }
 
-    fn this(&mut self) -> Value {
+    fn this(&mut self) -> FlowValue {
         if let Some(v) = self.env.get(THIS) {
             return v.clone();
         }
         match self.class() {
-            Some(c) => Value { what: What::Instance(c), path: self.base_path(c), ..Value::default() },
+            Some(c) => FlowValue { what: What::Instance(c), path: self.base_path(c), ..FlowValue::default() },
             None => {
                 let path =
                     self.paths.root(if self.language == FlowLanguage::Python { "self" } else { "this" }, Root::Free);
-                Value::at(path)
+                FlowValue::at(path)
             }
         }
     }
 
-    fn parent(&mut self) -> Value {
+    fn parent(&mut self) -> FlowValue {
         let v = self.this();
         let path = self.class().and_then(|c| self.base_path(c)).or(v.path);
-        Value { what: What::Other, path, ..v }
+        FlowValue { what: What::Other, path, ..v }
     }
 
     /// Returns the value of a name.
-    pub(super) fn name(&mut self, name: Sym, span: Span) -> Value {
+    pub(super) fn name(&mut self, name: Sym, span: ByteSpan) -> FlowValue {
         let variable = self.variable(name);
         if variable == THIS {
             return self.this();
@@ -185,18 +187,18 @@ impl<'m> Run<'m> {
             return self.conventional(v, name);
         }
         if let Some(f) = self.functions.get(&name) {
-            return Value { what: What::Function(*f), ..Value::default() };
+            return FlowValue { what: What::Function(*f), ..FlowValue::default() };
         }
         if let Some(c) = self.classes.get(&name).copied() {
             let path = self.base_path(c);
-            return Value { what: What::Class(c), path, ..Value::default() };
+            return FlowValue { what: What::Class(c), path, ..FlowValue::default() };
         }
         // A field without `this.`.
         if let Some(v) = self.own_field(name) {
             return self.conventional(v, name);
         }
         let path = self.free(name);
-        let v = self.read(path, Value::default(), span);
+        let v = self.read(path, FlowValue::default(), span);
         let v = self.conventional(v, name);
         // A name that a snippet does not define comes from code outside of it.
         let is_elsewhere =
@@ -209,9 +211,9 @@ impl<'m> Run<'m> {
         v
     }
 
-    fn own_field(&mut self, name: Sym) -> Option<Value> {
+    fn own_field(&mut self, name: Sym) -> Option<FlowValue> {
         self.class()?;
-        let key = Key::Text(self.module.word(name).into());
+        let key = ItemKey::Text(self.module.word(name).into());
         let this = self.env.get(THIS)?;
         this.items.as_ref()?.keys.get(&key).cloned()
     }
@@ -222,8 +224,7 @@ impl<'m> Run<'m> {
             return *p;
         }
         let word = self.module.word(name);
-        let last = |p: &&&str| p.rsplit(['.', '/']).next() == Some(word);
-        let path = match self.table.usual.iter().rev().find(last) {
+        let path = match self.table.usual.iter().rev().find(|p| p.rsplit(['.', '/']).next() == Some(word)) {
             Some(p) => self.paths.root(p, Root::Known),
             None => self.imported_with_all(name).unwrap_or_else(|| self.paths.root(word, Root::Free)),
         };
@@ -251,7 +252,7 @@ impl<'m> Run<'m> {
     }
 
     /// Gives a value of unknown type the type that its name suggests.
-    fn conventional(&mut self, v: Value, name: Sym) -> Value {
+    fn conventional(&mut self, v: FlowValue, name: Sym) -> FlowValue {
         if v.what != What::Other || v.items.is_some() || v.constant.is_some() {
             return v;
         }
@@ -267,7 +268,7 @@ impl<'m> Run<'m> {
         match self.table.named(self.module.word(name)) {
             Some(ty) => {
                 let path = self.paths.root(ty, Root::Known);
-                Value { path: Some(path), ..v }
+                FlowValue { path: Some(path), ..v }
             }
             None => v,
         }
@@ -296,8 +297,8 @@ impl<'m> Run<'m> {
     }
 
     /// Applies the table entries of a path that is read.
-    pub(super) fn read(&mut self, path: PathId, base: Value, span: Span) -> Value {
-        let mut v = Value { path: Some(path), ..base };
+    pub(super) fn read(&mut self, path: PathId, base: FlowValue, span: ByteSpan) -> FlowValue {
+        let mut v = FlowValue { path: Some(path), ..base };
         for hit in self.paths.hits(path).iter().filter(|h| !h.write) {
             match hit.role {
                 Role::Source(i) => {
@@ -328,9 +329,9 @@ impl<'m> Run<'m> {
     }
 
     /// Returns a member of a value.
-    pub(super) fn member_of(&mut self, base: &Value, name: Sym, span: Span) -> Value {
+    pub(super) fn member_of(&mut self, base: &FlowValue, name: Sym, span: ByteSpan) -> FlowValue {
         let word = self.module.word(name);
-        let key = Key::Text(word.into());
+        let key = ItemKey::Text(word.into());
         if let Some(v) = base.items.as_ref().and_then(|i| i.keys.get(&key)) {
             let v = v.with(&base.taints);
             return self.conventional(v, name);
@@ -341,7 +342,7 @@ impl<'m> Run<'m> {
                 if is_getter {
                     return self.invoke(f, Some(base.clone()), &[], span).0;
                 }
-                return Value { what: What::Function(f), ..Value::default() };
+                return FlowValue { what: What::Function(f), ..FlowValue::default() };
             }
             if let Some(v) = self.objects.get(c.0 as usize).and_then(|o| o.items.as_ref()?.keys.get(&key).cloned()) {
                 return self.conventional(v, name);
@@ -355,29 +356,29 @@ impl<'m> Run<'m> {
         }
         let path = self.paths.member(base.path, name, word);
         let rest = base.items.as_ref().and_then(|i| i.rest.clone()).unwrap_or_default();
-        let own = Value::tainted(join_taints(&base.taints, &rest.taints));
+        let own = FlowValue::tainted(join_taints(&base.taints, &rest.taints));
         let harmless = self.kinds_of_field(base, name);
         let v = self.read(path, own, span).clean(harmless);
         self.conventional(v, name)
     }
 
-    fn index(&mut self, of: ExprId, key: ExprId, span: Span) -> Value {
+    fn index(&mut self, of: ExprId, key: ExprId, span: ByteSpan) -> FlowValue {
         let base = self.eval(of);
         let k = self.eval(key);
         let Some(c) = &k.constant else {
             // A table of constants is harmless for every key.
             let item = self.element(&base, span);
-            return Value { constant: None, ..item };
+            return FlowValue { constant: None, ..item };
         };
         if let (Some(Const::Text(text)), Some(Const::Int(i))) = (&base.constant, &k.constant) {
-            return constant::char_at(text, *i).map_or_else(Value::default, Value::constant);
+            return constant::char_at(text, *i).map_or_else(FlowValue::default, FlowValue::constant);
         }
         let key = constant::key(c);
         if let Some(v) = base.items.as_ref().zip(key.as_ref()).and_then(|(i, k)| i.keys.get(k)) {
             return v.with(&base.taints);
         }
         match (&key, base.path) {
-            (Some(Key::Text(t)), Some(path)) => {
+            (Some(ItemKey::Text(t)), Some(path)) => {
                 let member = self.paths.member_word(path, t);
                 if self.paths.hits(member).is_empty() {
                     let item = base.item(key.as_ref());
@@ -385,7 +386,7 @@ impl<'m> Run<'m> {
                     if self.paths.hits(list).is_empty() {
                         // An item keeps the type that the tables assign to the collection.
                         let is_type = self.paths.root_of(path) == Root::Known && !self.paths.is_call(path);
-                        return Value { path: Some(if is_type { path } else { member }), ..item };
+                        return FlowValue { path: Some(if is_type { path } else { member }), ..item };
                     }
                     self.read(list, item, span)
                 } else {
@@ -401,21 +402,21 @@ impl<'m> Run<'m> {
     }
 
     /// Joins parts to one text.
-    pub(super) fn concat(&mut self, parts: &[Value]) -> Value {
+    pub(super) fn concat(&mut self, parts: &[FlowValue]) -> FlowValue {
         let constants: Option<Vec<String>> =
             parts.iter().map(|p| p.constant.as_ref().and_then(constant::shown)).collect();
         if let Some(texts) = constants {
             let text = texts.concat();
             if text.len() <= 4096 {
-                return Value::text(&text);
+                return FlowValue::text(&text);
             }
         }
         let mut known = String::new();
         let mut taints: Taints = None;
         // A single part is converted to text.
-        let is_empty = |p: &&Value| matches!(&p.constant, Some(Const::Text(t)) if t.is_empty());
-        let is_text = parts.len() == parts.iter().filter(is_empty).count() + 1;
-        let coerced = if is_text { Kind::NoSql.bit() | Kind::MassAssignment.bit() } else { 0 };
+        let empty = parts.iter().filter(|p| matches!(&p.constant, Some(Const::Text(t)) if t.is_empty()));
+        let is_text = parts.len() == empty.count() + 1;
+        let coerced = if is_text { SinkKind::NoSql.bit() | SinkKind::MassAssignment.bit() } else { 0 };
         for p in parts {
             let deep = p.deep();
             if deep.is_some() {
@@ -432,11 +433,11 @@ impl<'m> Run<'m> {
                 }
             }
         }
-        Value { taints, known: Some(known.into()), ..Value::default() }
+        FlowValue { taints, known: Some(known.into()), ..FlowValue::default() }
     }
 
     /// Returns true for `location.pathname` of a script in a page: what follows it can no longer set the host.
-    fn is_page_path(&self, v: &Value) -> bool {
+    fn is_page_path(&self, v: &FlowValue) -> bool {
         use super::FlowLanguage as L;
         if !matches!(self.language, L::JavaScript | L::TypeScript | L::Tsx) {
             return false;
@@ -445,7 +446,7 @@ impl<'m> Run<'m> {
         matches!(path.as_str(), "location.pathname" | "window.location.pathname" | "document.location.pathname")
     }
 
-    fn binary(&mut self, op: Op, left: ExprId, right: ExprId) -> Value {
+    fn binary(&mut self, op: Op, left: ExprId, right: ExprId) -> FlowValue {
         let a = self.eval(left);
         if matches!(op, Op::And | Op::Or | Op::Else) {
             return self.logic(op, left, right, a);
@@ -454,7 +455,7 @@ impl<'m> Run<'m> {
         if let (Some(x), Some(y)) = (&a.constant, &b.constant)
             && let Some(c) = constant::binary(op, x, y)
         {
-            return Value::constant(c);
+            return FlowValue::constant(c);
         }
         match op {
             Op::Add => self.add(&a, &b),
@@ -465,15 +466,15 @@ impl<'m> Run<'m> {
                 let taints = join_taints(&a.taints, &b.taints);
                 // Paths of Python and Scala join with `/`.
                 if op == Op::Div && self.language == FlowLanguage::Python {
-                    return Value { taints: map_taints(&taints, 0, true), path: a.path, ..Value::default() };
+                    return FlowValue { taints: map_taints(&taints, 0, true), path: a.path, ..FlowValue::default() };
                 }
                 self.number(&taints)
             }
-            _ => Value::default(),
+            _ => FlowValue::default(),
         }
     }
 
-    fn add(&mut self, a: &Value, b: &Value) -> Value {
+    fn add(&mut self, a: &FlowValue, b: &FlowValue) -> FlowValue {
         // Lists.
         if let (Some(x), Some(y)) = (&a.items, &b.items) {
             let mut out = a.clone();
@@ -485,32 +486,31 @@ impl<'m> Run<'m> {
         }
         if a.items.is_some() {
             let mut out = a.clone();
-            out.put(None, Value::tainted(b.taints.clone()));
+            out.put(None, FlowValue::tainted(b.taints.clone()));
             return out;
         }
-        let is_number = |v: &Value| matches!(v.constant, Some(Const::Int(_) | Const::Float(_)));
-        if is_number(b) && a.taints.is_none() && a.known.is_none() {
-            return Value::default();
+        if matches!(b.constant, Some(Const::Int(_) | Const::Float(_))) && a.taints.is_none() && a.known.is_none() {
+            return FlowValue::default();
         }
         self.concat(&[a.clone(), b.clone()])
     }
 
     /// Returns the text of a format with its values.
-    fn format(&mut self, format: &Value, values: &Value) -> Value {
+    fn format(&mut self, format: &FlowValue, values: &FlowValue) -> FlowValue {
         let mut parts = Vec::new();
         let text = format.constant.as_ref().and_then(Const::text).cloned();
         let text = text.or_else(|| format.known.clone()).unwrap_or_default();
-        let list: Vec<Value> = match &values.items {
+        let list: Vec<FlowValue> = match &values.items {
             Some(i) if i.rest.is_none() => i.keys.values().cloned().collect(),
             _ => vec![values.clone()],
         };
         let mut rest: &str = &text;
         let mut i = 0;
         while let Some(at) = rest.find('%') {
-            parts.push(Value::text(rest.get(..at).unwrap_or_default()));
+            parts.push(FlowValue::text(rest.get(..at).unwrap_or_default()));
             rest = rest.get(at + 1..).unwrap_or_default();
             if let Some(after) = rest.strip_prefix('%') {
-                parts.push(Value::text("%"));
+                parts.push(FlowValue::text("%"));
                 rest = after;
                 continue;
             }
@@ -519,24 +519,24 @@ impl<'m> Run<'m> {
             let end = if is_key { rest.find(')').map_or(rest.len(), |p| p + 1) } else { end };
             let verb = rest.get(end..).and_then(|r| r.chars().next()).unwrap_or('s');
             let value = if is_key {
-                list.iter().fold(Value::default(), |a, v| join(&a, v))
+                list.iter().fold(FlowValue::default(), |a, v| join(&a, v))
             } else {
                 list.get(i).cloned().unwrap_or_else(|| values.clone())
             };
             i += 1;
             parts.push(if matches!(verb, 'd' | 'i' | 'f' | 'x' | 'X' | 'o' | 'u' | 'e' | 'g') {
-                Value::default()
+                FlowValue::default()
             } else {
                 value
             });
             rest = rest.get((end + verb.len_utf8()).min(rest.len())..).unwrap_or_default();
         }
-        parts.push(Value::text(rest));
+        parts.push(FlowValue::text(rest));
         let out = self.concat(&parts);
         if format.taints.is_some() { out.with(&format.taints) } else { out }
     }
 
-    fn logic(&mut self, op: Op, left: ExprId, right: ExprId, a: Value) -> Value {
+    fn logic(&mut self, op: Op, left: ExprId, right: ExprId, a: FlowValue) -> FlowValue {
         let truth = a.constant.as_ref().and_then(Const::truth);
         match (op, truth) {
             (Op::And, Some(false)) | (Op::Or, Some(true)) => return a,
@@ -561,7 +561,7 @@ impl<'m> Run<'m> {
         v
     }
 
-    fn conditional(&mut self, test: ExprId, yes: ExprId, no: ExprId) -> Value {
+    fn conditional(&mut self, test: ExprId, yes: ExprId, no: ExprId) -> FlowValue {
         let t = self.eval(test);
         match t.constant.as_ref().and_then(Const::truth) {
             Some(true) => return self.eval(yes),
@@ -581,11 +581,11 @@ impl<'m> Run<'m> {
         join(&a, &b)
     }
 
-    fn choose(&mut self, subject: Option<ExprId>, arms: &'m [Arm]) -> Value {
+    fn choose(&mut self, subject: Option<ExprId>, arms: &'m [Arm]) -> FlowValue {
         let v = subject.map(|s| self.eval(s));
         let constant = v.and_then(|v| v.constant);
         let before = self.env.clone();
-        let mut out: Option<Value> = None;
+        let mut out: Option<FlowValue> = None;
         let mut env = None;
         for arm in arms {
             self.put(Some(before.clone()));
@@ -624,9 +624,9 @@ impl<'m> Run<'m> {
         out.unwrap_or_default()
     }
 
-    fn collection(&mut self, list: &'m [Item]) -> Value {
+    fn collection(&mut self, list: &'m [CollectionItem]) -> FlowValue {
         let mut v =
-            Value::collection(if list.iter().all(|i| i.key.is_none()) { Items::list() } else { Items::default() });
+            FlowValue::collection(if list.iter().all(|i| i.key.is_none()) { Items::list() } else { Items::default() });
         for item in list {
             let value = self.eval(item.value);
             if item.is_spread {
@@ -637,7 +637,7 @@ impl<'m> Run<'m> {
                 None => v.push(value),
                 Some(k) => {
                     let key = match &self.module.expr(k).kind {
-                        ExprKind::Text(t) => Some(Key::Text(Rc::clone(t))),
+                        ExprKind::Text(t) => Some(ItemKey::Text(Rc::clone(t))),
                         _ => {
                             let key = self.eval(k);
                             // Data in a key becomes data of the collection.
@@ -652,30 +652,30 @@ impl<'m> Run<'m> {
         v
     }
 
-    fn spread(&mut self, v: &mut Value, from: &Value) {
+    fn spread(&mut self, v: &mut FlowValue, from: &FlowValue) {
         v.taints = join_taints(&v.taints, &from.taints);
         let Some(items) = &from.items else {
             // The spread data may replace every key.
             if from.taints.is_some()
                 && let Some(items) = &v.items
             {
-                let old: Vec<(Key, Value)> = items
+                let old: Vec<(ItemKey, FlowValue)> = items
                     .keys
                     .iter()
-                    .filter(|(k, _)| matches!(k, Key::Text(_)))
+                    .filter(|(k, _)| matches!(k, ItemKey::Text(_)))
                     .map(|(k, w)| (k.clone(), w.clone()))
                     .collect();
                 for (k, w) in old {
-                    v.put(Some(k), Value { constant: None, ..w.with(&from.taints) });
+                    v.put(Some(k), FlowValue { constant: None, ..w.with(&from.taints) });
                 }
             }
-            v.put(None, Value::tainted(from.taints.clone()));
+            v.put(None, FlowValue::tainted(from.taints.clone()));
             return;
         };
         for (k, item) in &items.keys {
             match k {
-                Key::Text(_) => v.put(Some(k.clone()), item.clone()),
-                Key::Int(_) => v.push(item.clone()),
+                ItemKey::Text(_) => v.put(Some(k.clone()), item.clone()),
+                ItemKey::Int(_) => v.push(item.clone()),
             }
         }
         if let Some(r) = &items.rest {
@@ -683,11 +683,11 @@ impl<'m> Run<'m> {
         }
     }
 
-    fn cast(&mut self, of: ExprId, ty: Sym) -> Value {
+    fn cast(&mut self, of: ExprId, ty: Sym) -> FlowValue {
         let v = self.eval(of);
         if is_number(self.module.word(ty)) {
             return match v.constant {
-                Some(c) => Value::constant(c),
+                Some(c) => FlowValue::constant(c),
                 None => self.number(&v.taints),
             };
         }
@@ -698,12 +698,12 @@ impl<'m> Run<'m> {
             && v.constant.is_none()
             && !super::names::is_text(self.module.word(ty));
         if is_class && let Some(path) = self.type_path(ty) {
-            return Value { path: Some(path), ..v };
+            return FlowValue { path: Some(path), ..v };
         }
         self.typed(v, ty)
     }
 
-    fn assignment(&mut self, target: ExprId, op: Option<Op>, value: ExprId) -> Value {
+    fn assignment(&mut self, target: ExprId, op: Option<Op>, value: ExprId) -> FlowValue {
         let before = self.into;
         self.into = self.name_of(target);
         let v = self.eval(value);
@@ -717,7 +717,7 @@ impl<'m> Run<'m> {
                     _ => None,
                 };
                 match (folded, op) {
-                    (Some(c), _) => Value::constant(c),
+                    (Some(c), _) => FlowValue::constant(c),
                     (None, Op::Add) => self.add(&old, &v),
                     (None, Op::And | Op::Or | Op::Else) => join(&old, &v),
                     (None, Op::Rem) => self.format(&old, &v),
@@ -733,7 +733,7 @@ impl<'m> Run<'m> {
         v
     }
 
-    fn comprehension(&mut self, target: ExprId, iterable: ExprId, tests: &'m [ExprId], element: ExprId) -> Value {
+    fn comprehension(&mut self, target: ExprId, iterable: ExprId, tests: &'m [ExprId], element: ExprId) -> FlowValue {
         let v = self.eval(iterable);
         let before = self.env.clone();
         let item = self.element(&v, self.module.expr(target).span);
@@ -744,7 +744,7 @@ impl<'m> Run<'m> {
         }
         let value = self.eval(element);
         self.env = before;
-        let mut out = Value::collection(Items::default());
+        let mut out = FlowValue::collection(Items::default());
         if value.items.is_some() || value.taints.is_some() || value.path.is_some() {
             out.put(None, value);
         }
@@ -752,17 +752,16 @@ impl<'m> Run<'m> {
     }
 
     /// Adds a step to the path of a value's data.
-    pub(super) fn through(&self, v: Value, span: Span) -> Value {
+    pub(super) fn through(&self, v: FlowValue, span: ByteSpan) -> FlowValue {
         if v.taints.is_none() {
             return v;
         }
-        let step = |t: &Taint| step(t, span);
-        let taints = v.taints.as_ref().map(|t| Rc::new(t.iter().map(step).collect::<Vec<_>>()));
-        Value { taints, ..v }
+        let taints = v.taints.as_ref().map(|l| Rc::new(l.iter().map(|t| step(t, span)).collect::<Vec<_>>()));
+        FlowValue { taints, ..v }
     }
 }
 
-fn step(t: &Taint, span: Span) -> Taint {
+fn step(t: &Taint, span: ByteSpan) -> Taint {
     let last = t.trail.as_ref();
     let len = last.map_or(0, |l| l.len);
     if len >= MOST_STEPS || last.is_some_and(|l| l.span == span) {
@@ -774,6 +773,7 @@ fn step(t: &Taint, span: Span) -> Taint {
 
 /// Marks data as harmless for more kinds, and as a part of a longer text.
 pub(super) fn map_taints(taints: &Taints, kinds: u32, is_built: bool) -> Taints {
-    let change = |t: &Taint| Taint { clean: t.clean | kinds, is_built: t.is_built || is_built, ..t.clone() };
-    taints.as_ref().map(|t| Rc::new(t.iter().map(change).collect()))
+    let taints = taints.as_ref()?.iter();
+    let changed = taints.map(|t| Taint { clean: t.clean | kinds, is_built: t.is_built || is_built, ..t.clone() });
+    Some(Rc::new(changed.collect()))
 }

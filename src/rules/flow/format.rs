@@ -9,9 +9,9 @@ mod texts;
 
 use serde::Deserialize;
 pub(crate) use tables::tables;
-use texts::Texts;
+use texts::WrittenTexts;
 
-/// Kinds of flows, in the order of `Kind`.
+/// Kinds of flows, in the order of `SinkKind`.
 pub(crate) const KINDS: [&str; 27] = [
     "sql",
     "nosql",
@@ -48,12 +48,12 @@ const SOURCES: [&str; 8] = ["request", "arguments", "environment", "file", "sock
 /// A file.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct File {
+pub(crate) struct KnowledgeFile {
     pub(crate) language: String,
     #[serde(default)]
     pub(crate) usual: Vec<String>,
     #[serde(default)]
-    pub(crate) source: Vec<Source>,
+    pub(crate) source: Vec<WrittenSource>,
     #[serde(default)]
     pub(crate) handler: Vec<Handler>,
     #[serde(default, rename = "type")]
@@ -67,7 +67,7 @@ pub(crate) struct File {
     #[serde(default)]
     pub(crate) propagator: Vec<Propagator>,
     #[serde(default)]
-    pub(crate) call: Vec<Call>,
+    pub(crate) call: Vec<WrittenCall>,
 }
 
 /// One value or several.
@@ -90,12 +90,12 @@ impl<T: Clone> Many<T> {
 /// An argument: a position, a keyword, or `receiver`, `all`, `result`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum Place {
+pub(crate) enum WrittenPlace {
     Index(u8),
     Word(String),
 }
 
-type Places = Many<Place>;
+type Places = Many<WrittenPlace>;
 
 /// A condition on a call. All parts that are given must hold.
 #[derive(Clone, Debug, Deserialize)]
@@ -105,7 +105,7 @@ pub(crate) struct Condition {
     #[serde(default)]
     pub(crate) keyword: Option<String>,
     #[serde(default)]
-    pub(crate) arg: Option<Place>,
+    pub(crate) arg: Option<WrittenPlace>,
     /// This item of the argument, which is a list literal.
     #[serde(default)]
     pub(crate) element: Option<u8>,
@@ -157,7 +157,7 @@ pub(crate) enum Presence {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Source {
+pub(crate) struct WrittenSource {
     pub(crate) label: String,
     pub(crate) kind: String,
     pub(crate) r#match: Vec<String>,
@@ -183,7 +183,7 @@ pub(crate) struct Source {
 #[serde(untagged)]
 pub(crate) enum Params {
     Word(String),
-    Several(Vec<Place>),
+    Several(Vec<WrittenPlace>),
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -311,8 +311,8 @@ pub(crate) struct Sink {
 }
 
 impl Sink {
-    fn texts(&self) -> Texts<'_> {
-        Texts {
+    fn texts(&self) -> WrittenTexts<'_> {
+        WrittenTexts {
             word: &self.kind,
             name: self.r#match.first(),
             title: self.title.as_deref(),
@@ -385,7 +385,7 @@ pub(crate) struct Propagator {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Call {
+pub(crate) struct WrittenCall {
     pub(crate) rule: String,
     pub(crate) r#match: Vec<String>,
     #[serde(default)]
@@ -421,9 +421,9 @@ pub(crate) struct Call {
     pub(crate) doc: Option<String>,
 }
 
-impl Call {
-    fn texts(&self) -> Texts<'_> {
-        Texts {
+impl WrittenCall {
+    fn texts(&self) -> WrittenTexts<'_> {
+        WrittenTexts {
             word: &self.rule,
             name: self.r#match.first(),
             title: self.title.as_deref(),
@@ -435,18 +435,13 @@ impl Call {
 }
 
 /// Returns the errors in the values of a file.
-pub(crate) fn faults(file: &File) -> Vec<String> {
+pub(crate) fn faults(file: &KnowledgeFile) -> Vec<String> {
     let mut out = Vec::new();
-    let mut kind = |k: &str| {
-        if !KINDS.contains(&k) && k != "all" {
-            out.push(format!("kind {k:?} not found"));
-        }
-    };
-    file.sink.iter().for_each(|s| kind(&s.kind));
-    file.sanitizer.iter().flat_map(|s| s.kinds.list()).for_each(|k| kind(&k));
-    file.guard.iter().flat_map(|s| s.kinds.list()).for_each(|k| kind(&k));
-    file.source.iter().flat_map(|s| &s.clean).for_each(|k| kind(k));
-    file.propagator.iter().flat_map(|p| &p.exposes).for_each(|k| kind(k));
+    out.extend(file.sink.iter().filter_map(|s| fault_of_kind(&s.kind)));
+    out.extend(file.sanitizer.iter().flat_map(|s| s.kinds.list()).filter_map(|k| fault_of_kind(&k)));
+    out.extend(file.guard.iter().flat_map(|s| s.kinds.list()).filter_map(|k| fault_of_kind(&k)));
+    out.extend(file.source.iter().flat_map(|s| &s.clean).filter_map(|k| fault_of_kind(k)));
+    out.extend(file.propagator.iter().flat_map(|p| &p.exposes).filter_map(|k| fault_of_kind(k)));
     let kinds = file.source.iter().map(|s| Some(&s.kind)).chain(file.handler.iter().map(|h| h.kind.as_ref()));
     for k in kinds.flatten().filter(|k| !SOURCES.contains(&k.as_str())) {
         out.push(format!("kind of source {k:?} not found"));
@@ -472,7 +467,12 @@ pub(crate) fn faults(file: &File) -> Vec<String> {
     out
 }
 
-fn paths(file: &File) -> Vec<&String> {
+/// Returns the error for the name of a kind that does not exist.
+fn fault_of_kind(kind: &str) -> Option<String> {
+    (!KINDS.contains(&kind) && kind != "all").then(|| format!("kind {kind:?} not found"))
+}
+
+fn paths(file: &KnowledgeFile) -> Vec<&String> {
     let mut out: Vec<&String> = Vec::new();
     out.extend(file.source.iter().flat_map(|s| &s.r#match));
     out.extend(file.sink.iter().flat_map(|s| &s.r#match));
@@ -484,11 +484,9 @@ fn paths(file: &File) -> Vec<&String> {
     out
 }
 
-fn conditions(file: &File) -> Vec<Condition> {
-    let mut out = Vec::new();
-    let mut add = |c: &Option<Many<Condition>>| out.extend(c.iter().flat_map(Many::list));
-    file.sink.iter().for_each(|s| [&s.when, &s.unless].into_iter().for_each(&mut add));
-    file.call.iter().for_each(|s| [&s.when, &s.unless].into_iter().for_each(&mut add));
-    file.sanitizer.iter().for_each(|s| [&s.when, &s.unless].into_iter().for_each(&mut add));
-    out
+fn conditions(file: &KnowledgeFile) -> Vec<Condition> {
+    let sinks = file.sink.iter().flat_map(|s| [&s.when, &s.unless]);
+    let calls = file.call.iter().flat_map(|c| [&c.when, &c.unless]);
+    let sanitizers = file.sanitizer.iter().flat_map(|s| [&s.when, &s.unless]);
+    sinks.chain(calls).chain(sanitizers).flatten().flat_map(Many::list).collect()
 }

@@ -2,19 +2,19 @@
 
 use super::names;
 use super::paths::Calling;
-use super::run::Run;
+use super::run::FlowRun;
 use super::shape::{Arg, ExprId, ExprKind, FunctionId, Op, Sym};
-use super::sink::{CallInfo, Given};
+use super::sink::{CallInfo, GivenArg};
 use super::strictness::strictness;
 use super::table::{Place, Role};
-use super::value::{Const, Env, Value, What};
-use super::{FlowLanguage, Kind};
+use super::value::{Const, Env, FlowValue, What};
+use super::{FlowLanguage, SinkKind};
 use std::hash::{Hash, Hasher};
 
 const ALL: u32 = u32::MAX;
 
 /// Applies the facts that follow if a condition has this outcome.
-pub(super) fn assume(run: &mut Run<'_>, test: ExprId, truth: bool) {
+pub(super) fn assume(run: &mut FlowRun<'_>, test: ExprId, truth: bool) {
     if !run.tick() || !run.enter() {
         return;
     }
@@ -22,7 +22,7 @@ pub(super) fn assume(run: &mut Run<'_>, test: ExprId, truth: bool) {
     run.leave();
 }
 
-fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
+fn assume_inside(run: &mut FlowRun<'_>, test: ExprId, truth: bool) {
     let module = run.module;
     match &module.expr(test).kind {
         ExprKind::Not(of) => assume(run, *of, !truth),
@@ -51,7 +51,7 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
                 // `base in path.resolve().parents`.
                 if matches!(&module.expr(*right).kind, ExprKind::Member { name, .. } if module.word(*name) == "parents")
                 {
-                    cleanse(run, *right, Kind::Path.bit() | Kind::ZipSlip.bit());
+                    cleanse(run, *right, SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
                 }
             } else {
                 lacks(run, *right, *left);
@@ -74,7 +74,7 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
             if matches!(run.language, FlowLanguage::C | FlowLanguage::Cpp) {
                 let (small, large) = if is_over { (*right, *left) } else { (*left, *right) };
                 if run.quiet(large).deep().is_none() {
-                    cleanse(run, small, Kind::Memory.bit());
+                    cleanse(run, small, SinkKind::Memory.bit());
                 }
             }
         }
@@ -83,7 +83,7 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
             if truth && names::is_number(word) {
                 cleanse(run, *of, ALL);
             } else if truth && matches!(word, "str" | "string" | "String") {
-                cleanse(run, *of, Kind::NoSql.bit() | Kind::MassAssignment.bit() | Kind::Prototype.bit());
+                cleanse(run, *of, SinkKind::NoSql.bit() | SinkKind::MassAssignment.bit() | SinkKind::Prototype.bit());
             }
         }
         ExprKind::Call { callee, args } => called(run, test, *callee, args, truth),
@@ -104,7 +104,7 @@ fn assume_inside(run: &mut Run<'_>, test: ExprId, truth: bool) {
 }
 
 /// Applies the facts that hold regardless of which part of a condition decides: `a == 1 || a == 2`.
-fn one_of(run: &mut Run<'_>, test: ExprId, op: Op) {
+fn one_of(run: &mut FlowRun<'_>, test: ExprId, op: Op) {
     let mut leaves = Vec::new();
     let mut at = test;
     loop {
@@ -135,7 +135,7 @@ fn one_of(run: &mut Run<'_>, test: ExprId, op: Op) {
     }
 }
 
-fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
+fn equality(run: &mut FlowRun<'_>, left: ExprId, right: ExprId, is_equal: bool) {
     let (a, b) = (run.quiet(left), run.quiet(right));
     let module = run.module;
     // `m.indexOf(x) !== -1`, `strpos(x, base) === 0`, `typeof x === "number"`, `matches() == false`.
@@ -154,11 +154,10 @@ fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
             _ => {}
         }
     }
-    let fixed = |v: &Value| matches!(v.constant, Some(Const::Text(_) | Const::Int(_) | Const::Float(_)));
     if is_equal {
-        if fixed(&b) && !matches!(&module.expr(left).kind, ExprKind::Call { .. } if is_count(run, left)) {
+        if is_constant_value(&b) && !matches!(&module.expr(left).kind, ExprKind::Call { .. } if is_count(run, left)) {
             cleanse(run, left, ALL);
-        } else if fixed(&a) {
+        } else if is_constant_value(&a) {
             cleanse(run, right, ALL);
         } else if b.deep().is_none() && a.deep().is_some() && is_derived(run, left) {
             // `parsed.hostname == settings.HOST`.
@@ -170,32 +169,37 @@ fn equality(run: &mut Run<'_>, left: ExprId, right: ExprId, is_equal: bool) {
     }
 }
 
+/// Returns true for a constant text or number.
+fn is_constant_value(value: &FlowValue) -> bool {
+    matches!(value.constant, Some(Const::Text(_) | Const::Int(_) | Const::Float(_)))
+}
+
 /// Applies the absence of a part in a text: without `..` the text stays in its folder, without a
 /// line end it stays in its line.
-fn lacks(run: &mut Run<'_>, text: ExprId, part: ExprId) {
+fn lacks(run: &mut FlowRun<'_>, text: ExprId, part: ExprId) {
     let Some(Const::Text(part)) = run.quiet(part).constant else { return };
     let kinds = match &*part {
-        ".." | "../" | "/" | "\\" => Kind::Path.bit() | Kind::ZipSlip.bit(),
-        "\n" | "\r" | "\r\n" => Kind::Log.bit() | Kind::Header.bit() | Kind::Email.bit(),
-        "<" | "&" => Kind::Html.bit(),
-        "'" => Kind::Sql.bit() | Kind::XPath.bit(),
-        "$" => Kind::NoSql.bit(),
-        "__proto__" => Kind::Prototype.bit(),
+        ".." | "../" | "/" | "\\" => SinkKind::Path.bit() | SinkKind::ZipSlip.bit(),
+        "\n" | "\r" | "\r\n" => SinkKind::Log.bit() | SinkKind::Header.bit() | SinkKind::Email.bit(),
+        "<" | "&" => SinkKind::Html.bit(),
+        "'" => SinkKind::Sql.bit() | SinkKind::XPath.bit(),
+        "$" => SinkKind::NoSql.bit(),
+        "__proto__" => SinkKind::Prototype.bit(),
         _ => 0,
     };
     cleanse(run, text, kinds);
 }
 
-fn is_count(run: &Run<'_>, id: ExprId) -> bool {
+fn is_count(run: &FlowRun<'_>, id: ExprId) -> bool {
     matches!(callee_name(run, id), Some("len" | "count" | "strlen" | "size" | "length"))
 }
 
 /// Returns true for a member or call on data, such as `urlparse(x).netloc`.
-fn is_derived(run: &Run<'_>, id: ExprId) -> bool {
+fn is_derived(run: &FlowRun<'_>, id: ExprId) -> bool {
     matches!(run.module.expr(id).kind, ExprKind::Member { .. } | ExprKind::Call { .. })
 }
 
-fn callee_name<'a>(run: &'a Run<'_>, id: ExprId) -> Option<&'a str> {
+fn callee_name<'a>(run: &'a FlowRun<'_>, id: ExprId) -> Option<&'a str> {
     let ExprKind::Call { callee, .. } = &run.module.expr(id).kind else { return None };
     match &run.module.expr(*callee).kind {
         ExprKind::Name(n) | ExprKind::Member { name: n, .. } => Some(run.module.word(*n)),
@@ -203,7 +207,7 @@ fn callee_name<'a>(run: &'a Run<'_>, id: ExprId) -> Option<&'a str> {
     }
 }
 
-fn is_prefix_search(run: &Run<'_>, id: ExprId) -> bool {
+fn is_prefix_search(run: &FlowRun<'_>, id: ExprId) -> bool {
     matches!(
         callee_name(run, id),
         Some("strpos" | "indexOf" | "stripos" | "strncmp" | "compare" | "find" | "IndexOf" | "mb_strpos")
@@ -211,7 +215,7 @@ fn is_prefix_search(run: &Run<'_>, id: ExprId) -> bool {
 }
 
 /// Applies that a part was not found in a text.
-fn searched(run: &mut Run<'_>, id: ExprId) {
+fn searched(run: &mut FlowRun<'_>, id: ExprId) {
     let module = run.module;
     let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
     match (&module.expr(*callee).kind, args.as_slice()) {
@@ -223,10 +227,10 @@ fn searched(run: &mut Run<'_>, id: ExprId) {
 
 /// Applies a prefix check: `strpos(x, base) === 0`, `x.indexOf(base) === 0`, `strncmp(x, base, n)
 /// == 0`.
-fn prefix_search(run: &mut Run<'_>, id: ExprId) {
+fn prefix_search(run: &mut FlowRun<'_>, id: ExprId) {
     let module = run.module;
     let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
-    let kinds = Kind::Path.bit() | Kind::Url.bit() | Kind::Redirect.bit() | Kind::ZipSlip.bit();
+    let kinds = SinkKind::Path.bit() | SinkKind::Url.bit() | SinkKind::Redirect.bit() | SinkKind::ZipSlip.bit();
     if let ExprKind::Member { of, .. } = &module.expr(*callee).kind {
         cleanse(run, *of, kinds);
     } else if let Some(a) = args.first() {
@@ -234,7 +238,7 @@ fn prefix_search(run: &mut Run<'_>, id: ExprId) {
     }
 }
 
-fn index_of(run: &mut Run<'_>, id: ExprId) {
+fn index_of(run: &mut FlowRun<'_>, id: ExprId) {
     let module = run.module;
     let ExprKind::Call { callee, args } = &module.expr(id).kind else { return };
     let ExprKind::Member { of, name } = &module.expr(*callee).kind else { return };
@@ -246,7 +250,7 @@ fn index_of(run: &mut Run<'_>, id: ExprId) {
 }
 
 /// Returns true for a collection that the program chose: a literal of constants, or a name without data.
-fn is_fixed(run: &mut Run<'_>, id: ExprId) -> bool {
+fn is_fixed(run: &mut FlowRun<'_>, id: ExprId) -> bool {
     let v = run.quiet(id);
     if v.deep().is_some() {
         return false;
@@ -262,7 +266,7 @@ fn is_fixed(run: &mut Run<'_>, id: ExprId) -> bool {
 }
 
 /// Applies the facts that follow if a call used as a condition is true.
-fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bool) {
+fn called(run: &mut FlowRun<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bool) {
     let module = run.module;
     let (of, name) = match &module.expr(callee).kind {
         ExprKind::Member { of, name } => (Some(*of), *name),
@@ -341,7 +345,7 @@ fn called(run: &mut Run<'_>, id: ExprId, callee: ExprId, args: &[Arg], truth: bo
         }
         "startsWith" | "startswith" | "start_with?" | "StartsWith" | "hasPrefix" | "str_starts_with"
         | "starts_with" | "HasPrefix" | "is_relative_to" | "IsSubPathOf" | "isRelativeTo" => {
-            let kinds = Kind::Path.bit() | Kind::Url.bit() | Kind::Redirect.bit() | Kind::ZipSlip.bit();
+            let kinds = SinkKind::Path.bit() | SinkKind::Url.bit() | SinkKind::Redirect.bit() | SinkKind::ZipSlip.bit();
             let is_function = matches!(word, "HasPrefix" | "str_starts_with") || of.is_none();
             if let Some(target) = (if is_function { first } else { of }).map(|t| without_separator(run, t)) {
                 prefix_check(run, target, if is_function { args.get(1).map(|a| a.value) } else { first }, kinds);
@@ -385,11 +389,11 @@ fn is_regex_word(word: &str) -> bool {
 
 /// Applies a check by a function of this file: the facts about its parameters hold for the
 /// arguments.
-fn local_check(run: &mut Run<'_>, f: FunctionId, args: &[Arg], truth: Option<bool>) {
+fn local_check(run: &mut FlowRun<'_>, f: FunctionId, args: &[Arg], truth: Option<bool>) {
     if run.frames.len() > 5 {
         return;
     }
-    let given: Vec<Given> = args.iter().map(|a| run.given(a)).collect();
+    let given: Vec<GivenArg> = args.iter().map(|a| run.given(a)).collect();
     for (a, kinds) in args.iter().zip(run.says(f, &given, truth)) {
         cleanse(run, a.value, kinds);
     }
@@ -397,9 +401,9 @@ fn local_check(run: &mut Run<'_>, f: FunctionId, args: &[Arg], truth: Option<boo
 
 /// Returns true if the table has a guard for the call.
 fn tabled(
-    run: &mut Run<'_>,
+    run: &mut FlowRun<'_>,
     id: ExprId,
-    callee: (Option<ExprId>, Option<&Value>, Sym),
+    callee: (Option<ExprId>, Option<&FlowValue>, Sym),
     args: &[Arg],
     truth: bool,
 ) -> bool {
@@ -420,7 +424,7 @@ fn tabled(
             continue;
         }
         if !g.when.is_empty() || !g.unless.is_empty() {
-            let given: Vec<Given> = args.iter().map(|a| run.given(a)).collect();
+            let given: Vec<GivenArg> = args.iter().map(|a| run.given(a)).collect();
             let receiver = of.zip(base);
             let call = CallInfo { args: &given, receiver, span: module.expr(id).span };
             if !run.all_hold(g.when, &call) || run.any_holds(g.unless, &call) {
@@ -448,16 +452,15 @@ fn tabled(
     is_known
 }
 
-fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: u32) {
+fn prefix_check(run: &mut FlowRun<'_>, target: ExprId, base: Option<ExprId>, kinds: u32) {
     let Some(base) = base else { return cleanse(run, target, kinds) };
     let b = run.quiet(base);
     if let Some(data) = b.deep() {
         let own = run.quiet(target).deep();
-        let is_own = |origin: u32| own.iter().any(|o| o.iter().any(|t| t.origin == origin));
-        if data
-            .iter()
-            .any(|t| t.proof == super::Proof::Request || (t.proof > super::Proof::Unknown && is_own(t.origin)))
-        {
+        if data.iter().any(|t| {
+            t.proof == super::Proof::Request
+                || (t.proof > super::Proof::Unknown && own.iter().flat_map(|o| o.iter()).any(|o| o.origin == t.origin))
+        }) {
             return;
         }
     }
@@ -474,15 +477,15 @@ fn prefix_check(run: &mut Run<'_>, target: ExprId, base: Option<ExprId>, kinds: 
             return;
         }
         if !t.starts_with("http") && !t.starts_with('/') {
-            kinds = ALL & !(Kind::Path.bit() | Kind::ZipSlip.bit());
-            kinds &= Kind::Url.bit() | Kind::Redirect.bit() | Kind::Path.bit();
+            kinds = ALL & !(SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
+            kinds &= SinkKind::Url.bit() | SinkKind::Redirect.bit() | SinkKind::Path.bit();
         }
     }
     cleanse(run, target, kinds);
 }
 
 /// Returns the path of a path to which a separator is appended: `p` of `p + os.sep`, which starts with a folder as `p` does.
-fn without_separator(run: &Run<'_>, id: ExprId) -> ExprId {
+fn without_separator(run: &FlowRun<'_>, id: ExprId) -> ExprId {
     let module = run.module;
     let (path, end) = match &module.expr(id).kind {
         ExprKind::Binary { op: Op::Add, left, right } => (*left, *right),
@@ -500,19 +503,19 @@ fn without_separator(run: &Run<'_>, id: ExprId) -> ExprId {
 
 /// Applies a check for slashes: a text that starts with `/` (1) and not with `//` (2) is a path on
 /// this site.
-fn slashes(run: &mut Run<'_>, text: ExprId, which: u64) {
+fn slashes(run: &mut FlowRun<'_>, text: ExprId, which: u64) {
     let hash = hash(run, text);
     run.env.check(hash.wrapping_add(which), 1);
     if run.env.checks(hash.wrapping_add(3 - which)) != 0 {
-        cleanse(run, text, Kind::Redirect.bit() | Kind::Url.bit());
+        cleanse(run, text, SinkKind::Redirect.bit() | SinkKind::Url.bit());
     }
 }
 
 /// Applies a check by a regular expression that only harmless text matches.
-fn regex_check(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
+fn regex_check(run: &mut FlowRun<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
     let base = of.map(|o| run.quiet(o));
     let is_full = matches!(word, "fullmatch" | "matches" | "matchEntire");
-    if let (Some(Value { constant: Some(Const::Regex(p)), .. }), Some(a)) = (&base, args.first()) {
+    if let (Some(FlowValue { constant: Some(Const::Regex(p)), .. }), Some(a)) = (&base, args.first()) {
         return cleanse(run, a.value, strictness(p, is_full));
     }
     // `pattern.matcher(x).matches()`.
@@ -527,7 +530,7 @@ fn regex_check(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) 
         }
         return;
     }
-    let values: Vec<Value> = args.iter().map(|a| run.quiet(a.value)).collect();
+    let values: Vec<FlowValue> = args.iter().map(|a| run.quiet(a.value)).collect();
     let pattern = values.iter().position(|v| matches!(v.constant, Some(Const::Text(_) | Const::Regex(_))));
     let Some(at) = pattern else {
         return by_name(run, word, of, args);
@@ -554,7 +557,7 @@ fn regex_check(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) 
 }
 
 /// Applies a call of a function whose name indicates a check.
-fn by_name(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
+fn by_name(run: &mut FlowRun<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
     let lower = word.to_ascii_lowercase();
     let says = [
         "valid",
@@ -586,7 +589,7 @@ fn by_name(run: &mut Run<'_>, word: &str, of: Option<ExprId>, args: &[Arg]) {
 
 /// Applies a statement that calls a function which raises an error for an invalid value:
 /// `validate(x)`, `assert_allowed(x)`.
-pub(super) fn after(run: &mut Run<'_>, id: ExprId) {
+pub(super) fn after(run: &mut FlowRun<'_>, id: ExprId) {
     let module = run.module;
     let call = match &module.expr(id).kind {
         ExprKind::Call { .. } => id,
@@ -614,7 +617,7 @@ pub(super) fn after(run: &mut Run<'_>, id: ExprId) {
         return;
     }
     if let ("relative_to", Some(of)) = (lower.as_str(), of) {
-        return cleanse(run, of, Kind::Path.bit() | Kind::ZipSlip.bit());
+        return cleanse(run, of, SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
     }
     let starts = ["validate", "assert", "ensure", "require", "verify", "check"];
     let says = ["valid", "safe", "allow", "path", "url", "host", "name", "permit", "trusted", "input", "within"];
@@ -626,7 +629,7 @@ pub(super) fn after(run: &mut Run<'_>, id: ExprId) {
 }
 
 /// Marks the target of an expression as harmless for kinds.
-pub(super) fn cleanse(run: &mut Run<'_>, id: ExprId, kinds: u32) {
+pub(super) fn cleanse(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
     if kinds == 0 || !run.enter() {
         return;
     }
@@ -634,9 +637,8 @@ pub(super) fn cleanse(run: &mut Run<'_>, id: ExprId, kinds: u32) {
     run.leave();
 }
 
-fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
+fn cleanse_inside(run: &mut FlowRun<'_>, id: ExprId, kinds: u32) {
     let module = run.module;
-    let kept = |kinds: u32, word: &str| kinds & names::transparent(word);
     match &module.expr(id).kind {
         ExprKind::Name(name) => {
             clean_variable(run, *name, kinds);
@@ -655,7 +657,7 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
             let hash = hash(run, id);
             run.env.check(hash, kinds);
             // `urlparse(x).hostname in HOSTS` is about `x`.
-            cleanse(run, *of, kept(kinds, module.word(*name)));
+            cleanse(run, *of, kinds_before(kinds, module.word(*name)));
         }
         ExprKind::Index { .. } => {
             let hash = hash(run, id);
@@ -668,14 +670,14 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
                 // `x.lower() in NAMES`, `os.path.realpath(x).startswith(base)`.
                 ExprKind::Member { of, name } => {
                     let is_paths = matches!(&module.expr(*of).kind, ExprKind::Name(n) if matches!(module.word(*n), "Paths" | "Path"));
-                    let kinds = kept(kinds, if is_paths { "Path" } else { module.word(*name) });
+                    let kinds = kinds_before(kinds, if is_paths { "Path" } else { module.word(*name) });
                     if kinds != 0 {
                         cleanse(run, *of, kinds);
                         args.iter().for_each(|a| cleanse(run, a.value, kinds));
                     }
                 }
                 ExprKind::Name(name) => {
-                    let kinds = kept(kinds, module.word(*name));
+                    let kinds = kinds_before(kinds, module.word(*name));
                     args.iter().for_each(|a| cleanse(run, a.value, kinds));
                 }
                 _ => {}
@@ -683,7 +685,7 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
         }
         ExprKind::New { class, args } => {
             let kinds = match &module.expr(*class).kind {
-                ExprKind::Name(n) | ExprKind::Member { name: n, .. } => kept(kinds, module.word(*n)),
+                ExprKind::Name(n) | ExprKind::Member { name: n, .. } => kinds_before(kinds, module.word(*n)),
                 _ => 0,
             };
             args.iter().for_each(|a| cleanse(run, a.value, kinds));
@@ -693,7 +695,12 @@ fn cleanse_inside(run: &mut Run<'_>, id: ExprId, kinds: u32) {
     }
 }
 
-fn clean_variable(run: &mut Run<'_>, name: Sym, kinds: u32) {
+/// Returns the kinds that a check of the result of a member or call excludes for its operand, too.
+fn kinds_before(kinds: u32, word: &str) -> u32 {
+    kinds & names::transparent(word)
+}
+
+fn clean_variable(run: &mut FlowRun<'_>, name: Sym, kinds: u32) {
     let variable = run.variable(name);
     let Some(v) = run.env.get(variable).or_else(|| run.globals.get(variable)) else { return };
     if run.silence == 0 {
@@ -708,7 +715,7 @@ fn clean_variable(run: &mut Run<'_>, name: Sym, kinds: u32) {
 }
 
 /// Returns a hash of the source text of an expression.
-pub(super) fn hash(run: &Run<'_>, id: ExprId) -> u64 {
+pub(super) fn hash(run: &FlowRun<'_>, id: ExprId) -> u64 {
     let text = run.source_text(run.module.expr(id).span);
     let mut h = std::hash::DefaultHasher::new();
     for b in text.bytes().filter(|b| !b.is_ascii_whitespace()) {

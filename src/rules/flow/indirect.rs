@@ -1,21 +1,21 @@
 //! Calls of a function through another one: `exec.call(…)`, `call_user_func("system", …)`, `functools.partial(…)`.
 
 use super::FlowLanguage as L;
-use super::Subject;
+use super::FlowSubject;
 use super::call::Callee;
 use super::paths::{Calling, PathId, Root};
-use super::run::Run;
-use super::shape::{ExprId, ExprKind, Span};
-use super::sink::{CallInfo, Given};
+use super::run::FlowRun;
+use super::shape::{ByteSpan, ExprId, ExprKind};
+use super::sink::{CallInfo, GivenArg};
 use super::table::Role;
-use super::value::{Key, Value};
+use super::value::{FlowValue, ItemKey};
 
 /// The key that marks a value as a function with bound arguments. No program can contain this key.
 const BOUND: &str = "\u{fffc}bound";
 
-impl Run<'_> {
+impl FlowRun<'_> {
     /// Reports the table entries of the function to which a call passes its arguments.
-    pub(super) fn check_indirect(&mut self, target: &Callee, given: &[Given], span: Span) {
+    pub(super) fn check_indirect(&mut self, target: &Callee, given: &[GivenArg], span: ByteSpan) {
         let found = match self.language {
             L::JavaScript | L::TypeScript | L::Tsx => self.through_method(target, given),
             L::Php => self.through_name(target, given),
@@ -28,7 +28,7 @@ impl Run<'_> {
     }
 
     /// `f.call(this, a)`, `f.apply(this, [a])`, `Reflect.apply(f, this, [a])`.
-    fn through_method(&mut self, target: &Callee, given: &[Given]) -> Option<(PathId, Vec<Given>)> {
+    fn through_method(&mut self, target: &Callee, given: &[GivenArg]) -> Option<(PathId, Vec<GivenArg>)> {
         let (_, base) = target.receiver.as_ref()?;
         let word = self.module.word(target.name?);
         let (function, args) = match word {
@@ -46,7 +46,7 @@ impl Run<'_> {
     }
 
     /// `call_user_func("f", a)`, `array_map("f", $list)`, `$f = "f"; $f($a)`.
-    fn through_name(&mut self, target: &Callee, given: &[Given]) -> Option<(PathId, Vec<Given>)> {
+    fn through_name(&mut self, target: &Callee, given: &[GivenArg]) -> Option<(PathId, Vec<GivenArg>)> {
         if target.receiver.is_some() {
             return None;
         }
@@ -63,31 +63,31 @@ impl Run<'_> {
             _ => (target.value.clone(), given.to_vec()),
         };
         let name = function.constant.as_ref()?.text()?.trim_start_matches('\\').to_ascii_lowercase();
-        let is_name = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
-        if name.is_empty() || !name.bytes().all(is_name) {
+        if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') {
             return None;
         }
         Some((self.paths.root(&name, Root::Free), args))
     }
 
     /// Returns the items of a list that a call gets as its arguments.
-    fn items_of(&self, list: &Given) -> Vec<Given> {
+    fn items_of(&self, list: &GivenArg) -> Vec<GivenArg> {
         let literal = match &self.module.expr(list.expr).kind {
             ExprKind::Collection(items) => items.as_slice(),
             _ => &[],
         };
         match list.value.items.as_ref().filter(|i| i.is_list) {
             Some(items) => {
-                let expr = |i: usize| literal.get(i).map_or(list.expr, |item| item.value);
-                let given = |(i, v): (usize, &Value)| Given {
-                    keyword: None,
-                    value: v.with(&list.value.taints),
-                    expr: expr(i),
-                    is_spread: false,
-                };
-                items.keys.values().enumerate().map(given).collect()
+                let values = items.keys.values().enumerate();
+                values
+                    .map(|(i, v)| GivenArg {
+                        keyword: None,
+                        value: v.with(&list.value.taints),
+                        expr: literal.get(i).map_or(list.expr, |item| item.value),
+                        is_spread: false,
+                    })
+                    .collect()
             }
-            None => vec![Given { is_spread: true, ..list.clone() }],
+            None => vec![GivenArg { is_spread: true, ..list.clone() }],
         }
     }
 
@@ -95,7 +95,12 @@ impl Run<'_> {
     ///
     /// Bound data is reported here if it reaches the sinks of the function. Table entries about
     /// calls without data are checked only when all arguments are known.
-    pub(super) fn bind_partial(&mut self, path: Option<PathId>, given: &[Given], span: Span) -> Option<Value> {
+    pub(super) fn bind_partial(
+        &mut self,
+        path: Option<PathId>,
+        given: &[GivenArg],
+        span: ByteSpan,
+    ) -> Option<FlowValue> {
         if self.language != L::Python || self.paths.text(path?) != "functools.partial()" {
             return None;
         }
@@ -118,16 +123,16 @@ impl Run<'_> {
             }
         }
         let is_reported =
-            self.found.keys().any(|(subject, at)| *at == span.start && matches!(subject, Subject::Flow(_)));
+            self.found.keys().any(|(subject, at)| *at == span.start && matches!(subject, FlowSubject::Flow(_)));
         out.items = None;
-        out.put(Some(Key::Text(BOUND.into())), Value::default());
+        out.put(Some(ItemKey::Text(BOUND.into())), FlowValue::default());
         let mut position = 0;
         for a in args {
             let key = match a.keyword {
-                Some(k) => Key::Text(self.module.word(k).into()),
+                Some(k) => ItemKey::Text(self.module.word(k).into()),
                 None => {
                     position += 1;
-                    Key::Int(position)
+                    ItemKey::Int(position)
                 }
             };
             // The call of the result does not report the same data again.
@@ -138,21 +143,21 @@ impl Run<'_> {
     }
 
     /// Returns the arguments of a call of a function, preceded by the arguments that
-    /// [`Run::bind_partial`] has bound.
-    pub(super) fn with_bound(&self, function: &Value, given: Vec<Given>, expr: ExprId) -> Vec<Given> {
-        let Some(items) = function.items.as_ref().filter(|i| i.keys.contains_key(&Key::Text(BOUND.into()))) else {
+    /// [`FlowRun::bind_partial`] has bound.
+    pub(super) fn with_bound(&self, function: &FlowValue, given: Vec<GivenArg>, expr: ExprId) -> Vec<GivenArg> {
+        let Some(items) = function.items.as_ref().filter(|i| i.keys.contains_key(&ItemKey::Text(BOUND.into()))) else {
             return given;
         };
         let mut out = Vec::new();
         for (key, value) in &items.keys {
             let keyword = match key {
-                Key::Int(_) => None,
-                Key::Text(k) => match self.module.find(k) {
+                ItemKey::Int(_) => None,
+                ItemKey::Text(k) => match self.module.find(k) {
                     Some(k) if given.iter().all(|a| a.keyword != Some(k)) => Some(k),
                     _ => continue,
                 },
             };
-            out.push(Given { keyword, value: value.clone(), expr, is_spread: false });
+            out.push(GivenArg { keyword, value: value.clone(), expr, is_spread: false });
         }
         out.extend(given);
         out
@@ -160,6 +165,6 @@ impl Run<'_> {
 }
 
 /// Returns an item of a list as an argument.
-fn item_of(list: &Given) -> Given {
-    Given { value: list.value.item(None), ..list.clone() }
+fn item_of(list: &GivenArg) -> GivenArg {
+    GivenArg { value: list.value.item(None), ..list.clone() }
 }

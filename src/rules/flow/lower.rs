@@ -13,7 +13,7 @@ mod slow;
 mod words;
 
 use super::FlowLanguage;
-use super::shape::{Arg, Block, ExprId, ExprKind, Import, Module, Span, Stmt, StmtKind, Sym};
+use super::shape::{Arg, ByteSpan, CodeBlock, ExprId, ExprKind, Import, Module, Stmt, StmtKind, Sym};
 use std::cell::Cell;
 use tree_sitter::Node;
 
@@ -178,9 +178,13 @@ impl<'t> Lower<'t> {
 }
 
 /// Returns the bytes of a node.
-pub(super) fn span(node: Node<'_>) -> Span {
-    let at = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-    Span { start: at(node.start_byte()), end: at(node.end_byte()) }
+pub(super) fn span(node: Node<'_>) -> ByteSpan {
+    ByteSpan { start: offset(node.start_byte()), end: offset(node.end_byte()) }
+}
+
+/// Returns an offset as it is stored. Texts of 4 GiB are not parsed.
+fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(u32::MAX)
 }
 
 /// Returns an argument without a keyword.
@@ -269,7 +273,11 @@ pub(super) fn integer(text: &str) -> Option<i64> {
 }
 
 /// Lowers every child that is a statement with a function of the language.
-pub(super) fn block(l: &mut Lower<'_>, nodes: &[Node<'_>], each: fn(&mut Lower<'_>, Node<'_>, &mut Block)) -> Block {
+pub(super) fn block(
+    l: &mut Lower<'_>,
+    nodes: &[Node<'_>],
+    each: fn(&mut Lower<'_>, Node<'_>, &mut CodeBlock),
+) -> CodeBlock {
     let mut out = Vec::new();
     for node in nodes {
         each(l, *node, &mut out);

@@ -30,7 +30,9 @@ fn is_word(b: u8) -> bool {
 mod tests {
     #[test]
     fn a_mark_of_a_request_is_only_stored_and_compared() {
-        let is_mark = |rest: &str| super::is_request_mark(b"token", format!("let token = a();{rest}").as_bytes());
+        fn is_mark(rest: &str) -> bool {
+            super::is_request_mark(b"token", format!("let token = a();{rest}").as_bytes())
+        }
         for rest in [
             "ref.current = token; if (ref.current === token) {}",
             "if (ref.current !== token) return; tokens();",

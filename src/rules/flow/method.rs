@@ -1,10 +1,10 @@
 //! Common methods and functions of texts, lists and maps.
 
 use super::eval::map_taints;
-use super::run::Run;
-use super::shape::{ExprId, Span};
-use super::sink::Given;
-use super::value::{Const, Items, Key, Taints, Value, join_taints};
+use super::run::FlowRun;
+use super::shape::{ByteSpan, ExprId};
+use super::sink::GivenArg;
+use super::value::{Const, FlowValue, ItemKey, Items, Taints, join_taints};
 use super::{constant, strictness};
 use std::rc::Rc;
 
@@ -43,16 +43,16 @@ const COLLECTIONS: [&str; 31] = [
     "mapOf",
 ];
 
-impl Run<'_> {
+impl FlowRun<'_> {
     /// Returns the result of a function or method of the usual libraries. `None`: unknown.
     pub(super) fn builtin(
         &mut self,
         word: &str,
-        receiver: Option<&(ExprId, Value)>,
-        given: &[Given],
+        receiver: Option<&(ExprId, FlowValue)>,
+        given: &[GivenArg],
         _id: ExprId,
-        span: Span,
-    ) -> Option<Value> {
+        span: ByteSpan,
+    ) -> Option<FlowValue> {
         let Some((place, base)) = receiver else { return self.function(word, given) };
         if let Some(v) = constant_method(word, base, given) {
             return Some(v);
@@ -66,7 +66,7 @@ impl Run<'_> {
             }
             "format" | "Format" | "sprintf" | "Sprintf" | "Sprint" | "Sprintln" | "Errorf" | "join" | "Join"
             | "concat" | "Concat" | "plus" => {
-                let mut parts: Vec<Value> = Vec::new();
+                let mut parts: Vec<FlowValue> = Vec::new();
                 if base.taints.is_some() || base.constant.is_some() || base.known.is_some() || base.items.is_some() {
                     parts.push(base.clone());
                 }
@@ -109,8 +109,8 @@ impl Run<'_> {
             "setLength" | "Clear"
                 if base.items.is_none() && first.is_none_or(|a| a.value.constant == Some(Const::Int(0))) =>
             {
-                self.store(*place, Value { path: base.path, ..Value::text("") });
-                Some(Value::default())
+                self.store(*place, FlowValue { path: base.path, ..FlowValue::text("") });
+                Some(FlowValue::default())
             }
             "length" | "size" | "count" | "hashCode" | "indexOf" | "equals" | "equalsIgnoreCase" | "isEmpty"
             | "contains" | "startsWith" | "endsWith" | "startswith" | "endswith" | "isdigit" | "compareTo"
@@ -123,7 +123,7 @@ impl Run<'_> {
             }
             "compile" | "Compile" | "MustCompile" => {
                 let text = first?.value.constant.as_ref()?.text()?;
-                Some(Value::constant(Const::Regex(Rc::clone(text))))
+                Some(FlowValue::constant(Const::Regex(Rc::clone(text))))
             }
             "asList" | "of" | "copyOf" | "unmodifiableList" | "freeze" | "asReadOnly" | "singletonList"
                 if base.taints.is_none() =>
@@ -133,7 +133,7 @@ impl Run<'_> {
                 {
                     return Some(one.value.clone());
                 }
-                let mut list = Value::collection(Items::list());
+                let mut list = FlowValue::collection(Items::list());
                 given.iter().for_each(|a| list.push(a.value.clone()));
                 Some(list)
             }
@@ -152,11 +152,11 @@ impl Run<'_> {
     }
 
     /// Returns the result of a function without a receiver.
-    fn function(&mut self, word: &str, given: &[Given]) -> Option<Value> {
+    fn function(&mut self, word: &str, given: &[GivenArg]) -> Option<FlowValue> {
         let first = given.first().map(|a| &a.value);
         match word {
             "sprintf" | "format" | "vsprintf" | "implode" | "join" | "concat" | "Sprintf" => {
-                let parts: Vec<Value> = given.iter().map(|a| a.value.clone()).collect();
+                let parts: Vec<FlowValue> = given.iter().map(|a| a.value.clone()).collect();
                 Some(self.joined(word, &parts))
             }
             // Go.
@@ -173,16 +173,16 @@ impl Run<'_> {
             }
             "RegExp" | "Regex" | "compile" => {
                 let text = first?.constant.as_ref()?.text()?;
-                Some(Value::constant(Const::Regex(Rc::clone(text))))
+                Some(FlowValue::constant(Const::Regex(Rc::clone(text))))
             }
             "str" | "String" | "strval" | "unicode" | "toString" => {
                 let v = first?;
-                Some(Value {
+                Some(FlowValue {
                     path: None,
                     taints: v.deep(),
                     constant: v.constant.clone(),
                     known: v.known.clone(),
-                    ..Value::default()
+                    ..FlowValue::default()
                 })
             }
             "list" | "tuple" | "set" | "sorted" | "reversed" | "array_values" | "frozenset"
@@ -191,14 +191,14 @@ impl Run<'_> {
                 first.cloned()
             }
             "listOf" | "arrayOf" | "setOf" | "mutableListOf" | "array" => {
-                let mut list = Value::collection(Items::list());
+                let mut list = FlowValue::collection(Items::list());
                 given.iter().for_each(|a| list.push(a.value.clone()));
                 Some(list)
             }
             "dict" if given.iter().any(|a| a.keyword.is_some()) => {
-                let mut map = Value::collection(Items::default());
+                let mut map = FlowValue::collection(Items::default());
                 for a in given {
-                    let key = a.keyword.map(|k| Key::Text(self.module.word(k).into()));
+                    let key = a.keyword.map(|k| ItemKey::Text(self.module.word(k).into()));
                     map.put(key, a.value.clone());
                 }
                 Some(map)
@@ -206,7 +206,7 @@ impl Run<'_> {
             w if COLLECTIONS.contains(&w)
                 && given.iter().all(|a| a.value.taints.is_none() && a.value.items.is_none()) =>
             {
-                Some(Value::collection(Items::list()))
+                Some(FlowValue::collection(Items::list()))
             }
             "len" | "strlen" | "count" | "bool" | "empty" | "isset" | "is_null" | "is_array" | "is_numeric"
             | "ctype_digit" | "in_array" | "isinstance" | "hasattr" | "ord" | "sizeof" => {
@@ -222,7 +222,7 @@ impl Run<'_> {
     }
 
     /// Joins texts, or formats them.
-    fn joined(&mut self, word: &str, parts: &[Value]) -> Value {
+    fn joined(&mut self, word: &str, parts: &[FlowValue]) -> FlowValue {
         let mut list = Vec::new();
         for p in parts {
             match &p.items {
@@ -246,12 +246,12 @@ impl Run<'_> {
     }
 
     /// Fills `%s` and `{}` of a format in order.
-    fn filled(&mut self, format: &str, values: &[Value]) -> Value {
+    fn filled(&mut self, format: &str, values: &[FlowValue]) -> FlowValue {
         let mut parts = Vec::new();
         let mut rest = format;
         let mut next = 0;
         while let Some(at) = rest.find(['%', '{']) {
-            parts.push(Value::text(rest.get(..at).unwrap_or_default()));
+            parts.push(FlowValue::text(rest.get(..at).unwrap_or_default()));
             let is_brace = rest.get(at..).is_some_and(|r| r.starts_with('{'));
             rest = rest.get(at + 1..).unwrap_or_default();
             let end = if is_brace {
@@ -263,7 +263,7 @@ impl Run<'_> {
             let spec = rest.get(..end).unwrap_or_default();
             rest = rest.get(end..).unwrap_or_default();
             if spec == "%" {
-                parts.push(Value::text("%"));
+                parts.push(FlowValue::text("%"));
                 continue;
             }
             let position = spec.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -281,20 +281,21 @@ impl Run<'_> {
                 }
             };
             let is_number = !is_brace && spec.ends_with(['d', 'i', 'f', 'x', 'X', 'u', 'o', 'e', 'g', 'b', 'c', 't']);
-            parts.push(if is_number { Value::default() } else { values.get(index).cloned().unwrap_or_default() });
+            parts.push(if is_number { FlowValue::default() } else { values.get(index).cloned().unwrap_or_default() });
         }
-        parts.push(Value::text(rest));
+        parts.push(FlowValue::text(rest));
         self.concat(&parts)
     }
 
     /// Python's `"…{}…{name}".format(…)`.
-    fn braces(&mut self, base: &Value, given: &[Given]) -> Value {
+    fn braces(&mut self, base: &FlowValue, given: &[GivenArg]) -> FlowValue {
         let Some(Const::Text(format)) = &base.constant else {
             let mut parts = vec![base.clone()];
             parts.extend(given.iter().map(|a| a.value.clone()));
             return self.concat(&parts);
         };
-        let positional: Vec<Value> = given.iter().filter(|a| a.keyword.is_none()).map(|a| a.value.clone()).collect();
+        let positional: Vec<FlowValue> =
+            given.iter().filter(|a| a.keyword.is_none()).map(|a| a.value.clone()).collect();
         let format = Rc::clone(format);
         if format.contains('%') && !format.contains('{') {
             return self.filled(&format, &positional);
@@ -303,10 +304,10 @@ impl Run<'_> {
         let mut rest: &str = &format;
         let mut next = 0;
         while let Some(at) = rest.find('{') {
-            parts.push(Value::text(rest.get(..at).unwrap_or_default()));
+            parts.push(FlowValue::text(rest.get(..at).unwrap_or_default()));
             rest = rest.get(at + 1..).unwrap_or_default();
             if let Some(after) = rest.strip_prefix('{') {
-                parts.push(Value::text("{"));
+                parts.push(FlowValue::text("{"));
                 rest = after;
                 continue;
             }
@@ -321,20 +322,20 @@ impl Run<'_> {
                 next += 1;
                 positional.get(next - 1).cloned()
             } else {
-                let is = |a: &&Given| a.keyword.is_some_and(|k| self.module.word(k) == name);
-                given.iter().find(is).map(|a| a.value.clone())
+                let named = given.iter().find(|a| a.keyword.is_some_and(|k| self.module.word(k) == name));
+                named.map(|a| a.value.clone())
             };
             let is_number = spec.ends_with(['d', 'f', 'x']);
             parts.push(value.filter(|_| !is_number).unwrap_or_default());
         }
-        parts.push(Value::text(rest));
+        parts.push(FlowValue::text(rest));
         let spread: Taints = given.iter().filter(|a| a.is_spread).fold(None, |t, a| join_taints(&t, &a.value.deep()));
         self.concat(&parts).with(&map_taints(&spread, 0, true))
     }
 
     /// Returns a text after a replacement. The text is harmless if only a few kinds of characters
     /// remain.
-    fn replaced(&mut self, base: &Value, given: &[Given]) -> Value {
+    fn replaced(&mut self, base: &FlowValue, given: &[GivenArg]) -> FlowValue {
         let mut v = base.clone();
         v.constant = None;
         v.known = None;
@@ -357,9 +358,9 @@ impl Run<'_> {
         &mut self,
         word: &str,
         place: ExprId,
-        base: &Value,
-        given: &[Given],
-    ) -> Option<Value> {
+        base: &FlowValue,
+        given: &[GivenArg],
+    ) -> Option<FlowValue> {
         base.items.as_ref()?;
         let first = given.first();
         let key = first.and_then(|a| a.value.constant.as_ref()).and_then(constant::key);
@@ -367,7 +368,7 @@ impl Run<'_> {
         let result = match word {
             "put" | "set" | "setProperty" | "setAttribute" | "putIfAbsent" | "Add" if given.len() == 2 => {
                 holder.put(key, given.get(1)?.value.clone());
-                Value::default()
+                FlowValue::default()
             }
             "add" | "push" | "append" | "addLast" | "Add" | "offer" | "enqueue" | "addElement" | "<<" | "Push" => {
                 given.iter().for_each(|a| holder.push(a.value.clone()));
@@ -375,32 +376,32 @@ impl Run<'_> {
             }
             "unshift" | "insert" | "addFirst" | "appendleft" => {
                 holder.put(None, given.last()?.value.clone());
-                Value::default()
+                FlowValue::default()
             }
             "extend" | "addAll" | "update" | "putAll" | "merge!" | "AddRange" => {
                 for a in given {
                     for (k, v) in a.value.items.iter().flat_map(|i| i.keys.iter()) {
                         match k {
-                            Key::Text(_) => holder.put(Some(k.clone()), v.clone()),
-                            Key::Int(_) => holder.push(v.clone()),
+                            ItemKey::Text(_) => holder.put(Some(k.clone()), v.clone()),
+                            ItemKey::Int(_) => holder.push(v.clone()),
                         }
                     }
                     if a.value.taints.is_some() {
-                        holder.put(None, Value::tainted(a.value.taints.clone()));
+                        holder.put(None, FlowValue::tainted(a.value.taints.clone()));
                     }
                     if let Some(k) = a.keyword {
                         let word = self.module.word(k).into();
-                        holder.put(Some(Key::Text(word)), a.value.clone());
+                        holder.put(Some(ItemKey::Text(word)), a.value.clone());
                     }
                 }
-                Value::default()
+                FlowValue::default()
             }
             "remove" | "removeAt" | "RemoveAt" | "pop" | "removeFirst" | "shift" | "removeLast" | "poll" => {
                 let last = holder.items.as_ref().map_or(0, |i| i.keys.len());
                 let default = if word == "pop" || word == "removeLast" { i64::try_from(last).ok()? - 1 } else { 0 };
                 let index = match &key {
-                    Some(Key::Int(i)) => *i,
-                    Some(Key::Text(_)) => {
+                    Some(ItemKey::Int(i)) => *i,
+                    Some(ItemKey::Text(_)) => {
                         let v = base.item(key.as_ref());
                         holder.forget(key.as_ref()?);
                         self.store(place, holder);
@@ -412,12 +413,12 @@ impl Run<'_> {
                 holder.remove(index)
             }
             "clear" | "Clear" => {
-                holder = Value::collection(Items::list());
-                Value::default()
+                holder = FlowValue::collection(Items::list());
+                FlowValue::default()
             }
             "get" | "elementAt" | "at" | "getProperty" | "ElementAt" | "firstElement" | "getFirst" | "first"
             | "peek" | "element" => {
-                let key = if given.is_empty() { Some(Key::Int(0)) } else { key };
+                let key = if given.is_empty() { Some(ItemKey::Int(0)) } else { key };
                 let v = base.item(key.as_ref());
                 return Some(match given.get(1) {
                     Some(d) => super::value::join(&v, &d.value),
@@ -428,10 +429,10 @@ impl Run<'_> {
             | "elements" | "entrySet" => {
                 return Some(base.clone());
             }
-            "keys" | "keySet" => return Some(Value::tainted(base.taints.clone())),
+            "keys" | "keySet" => return Some(FlowValue::tainted(base.taints.clone())),
             "size" | "length" | "isEmpty" | "contains" | "containsKey" | "includes" | "has" | "include?"
             | "indexOf" | "count" => {
-                return Some(Value::default());
+                return Some(FlowValue::default());
             }
             _ => return None,
         };
@@ -441,34 +442,44 @@ impl Run<'_> {
 }
 
 /// Returns the result of a method of a known text with known arguments.
-fn constant_method(word: &str, base: &Value, given: &[Given]) -> Option<Value> {
+fn constant_method(word: &str, base: &FlowValue, given: &[GivenArg]) -> Option<FlowValue> {
     let Some(Const::Text(text)) = &base.constant else { return None };
-    let arg = |i: usize| given.get(i).and_then(|a| a.value.constant.as_ref());
-    let number = |i: usize| match arg(i) {
-        Some(Const::Int(n)) => usize::try_from(*n).ok(),
-        _ => None,
-    };
     let c = match word {
-        "charAt" => constant::char_at(text, i64::try_from(number(0)?).ok()?)?,
+        "charAt" => constant::char_at(text, i64::try_from(size_at(given, 0)?).ok()?)?,
         "length" | "size" if given.is_empty() => Const::Int(i64::try_from(text.chars().count()).ok()?),
         "substring" | "slice" | "Substring" => {
-            let (from, to) = (number(0)?, number(1).unwrap_or(text.len()));
+            let (from, to) = (size_at(given, 0)?, size_at(given, 1).unwrap_or(text.len()));
             Const::Text(text.get(from..to)?.into())
         }
         "toUpperCase" | "upper" | "upcase" | "ToUpper" => Const::Text(text.to_uppercase().into()),
         "toLowerCase" | "lower" | "downcase" | "ToLower" => Const::Text(text.to_lowercase().into()),
         "trim" | "strip" | "Trim" => Const::Text(text.trim().into()),
-        "equals" | "Equals" => Const::Bool(**text == **arg(0)?.text()?),
-        "contains" | "includes" | "include?" | "Contains" => Const::Bool(text.contains(&**arg(0)?.text()?)),
-        "startsWith" | "startswith" | "StartsWith" => Const::Bool(text.starts_with(&**arg(0)?.text()?)),
-        "endsWith" | "endswith" | "EndsWith" => Const::Bool(text.ends_with(&**arg(0)?.text()?)),
-        "indexOf" | "find" | "IndexOf" => {
-            Const::Int(text.find(&**arg(0)?.text()?).and_then(|i| i64::try_from(i).ok()).unwrap_or(-1))
+        "equals" | "Equals" => Const::Bool(**text == **constant_at(given, 0)?.text()?),
+        "contains" | "includes" | "include?" | "Contains" => {
+            Const::Bool(text.contains(&**constant_at(given, 0)?.text()?))
         }
-        "concat" => Const::Text(format!("{text}{}", arg(0)?.text()?).into()),
+        "startsWith" | "startswith" | "StartsWith" => Const::Bool(text.starts_with(&**constant_at(given, 0)?.text()?)),
+        "endsWith" | "endswith" | "EndsWith" => Const::Bool(text.ends_with(&**constant_at(given, 0)?.text()?)),
+        "indexOf" | "find" | "IndexOf" => {
+            Const::Int(text.find(&**constant_at(given, 0)?.text()?).and_then(|i| i64::try_from(i).ok()).unwrap_or(-1))
+        }
+        "concat" => Const::Text(format!("{text}{}", constant_at(given, 0)?.text()?).into()),
         _ => return None,
     };
-    Some(Value::constant(c))
+    Some(FlowValue::constant(c))
+}
+
+/// Returns the constant that is passed at a position.
+fn constant_at(given: &[GivenArg], position: usize) -> Option<&Const> {
+    given.get(position).and_then(|a| a.value.constant.as_ref())
+}
+
+/// Returns the number that is passed at a position, unless it is negative.
+fn size_at(given: &[GivenArg], position: usize) -> Option<usize> {
+    match constant_at(given, position) {
+        Some(Const::Int(n)) => usize::try_from(*n).ok(),
+        _ => None,
+    }
 }
 
 /// Returns the kinds for which a text is harmless after all matches of a pattern are removed.
@@ -484,15 +495,15 @@ fn removed(pattern: &str) -> u32 {
 
 /// Returns the kinds for which the result of a match is harmless: `re.match("^[a-z]+$",
 /// x).group(0)`.
-pub(super) fn matched(word: &str, receiver: Option<&Value>, given: &[Given]) -> Option<u32> {
+pub(super) fn matched(word: &str, receiver: Option<&FlowValue>, given: &[GivenArg]) -> Option<u32> {
     let is_full = matches!(word, "fullmatch" | "matchEntire");
     if !is_full && !matches!(word, "match" | "matcher" | "exec" | "search" | "Match") {
         return None;
     }
-    let text = |v: &Value| match &v.constant {
+    let mut values = receiver.into_iter().chain(given.iter().map(|a| &a.value));
+    let pattern = values.find_map(|v| match &v.constant {
         Some(Const::Regex(p) | Const::Text(p)) => Some(Rc::clone(p)),
         _ => None,
-    };
-    let pattern = receiver.into_iter().chain(given.iter().map(|a| &a.value)).find_map(text)?;
+    })?;
     Some(strictness::strictness(&pattern, is_full)).filter(|k| *k != 0)
 }

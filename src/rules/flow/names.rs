@@ -1,8 +1,8 @@
 //! Conclusions from the names of functions and types that neither the tables nor the file define.
 
-use super::Kind;
+use super::SinkKind;
 use super::eval::map_taints;
-use super::value::Value;
+use super::value::FlowValue;
 
 /// Calls that look up an object by data, and do not return the data.
 const LOOKUPS: [&str; 44] = [
@@ -71,8 +71,10 @@ pub(super) fn is_getter(word: &str) -> bool {
 
 /// Returns true for names of predicates: `is_open`, `hasNext`, `empty?`.
 pub(super) fn is_question(word: &str) -> bool {
-    let asks = |p: &str| word.strip_prefix(p).is_some_and(|r| r.starts_with(|c: char| c.is_ascii_uppercase()));
-    ["is_", "has_", "can_"].iter().any(|p| word.starts_with(p)) || asks("is") || asks("has") || word.ends_with('?')
+    let mut rests = ["is", "has"].iter().filter_map(|p| word.strip_prefix(p));
+    ["is_", "has_", "can_"].iter().any(|p| word.starts_with(p))
+        || rests.any(|r| r.starts_with(|c: char| c.is_ascii_uppercase()))
+        || word.ends_with('?')
 }
 
 /// Returns true if a function's name indicates that it returns a number or a truth value.
@@ -85,29 +87,31 @@ pub(super) fn says_number(word: &str) -> bool {
             _ => words.push(c.to_ascii_lowercase().to_string()),
         }
     }
-    let is = |w: &String| {
-        matches!(
-            w.as_str(),
-            "bool"
-                | "boolean"
-                | "int"
-                | "integer"
-                | "float"
-                | "number"
-                | "numeric"
-                | "strtobool"
-                | "timestamp"
-                | "duration"
-                | "timedelta"
-                | "datetime"
-                | "uuid"
-        )
-    };
-    words.len() < 5 && words.iter().any(is)
+    words.len() < 5 && words.iter().any(|w| names_number(w))
+}
+
+/// Returns true for a word that names a number, a date or another value without text of its own.
+fn names_number(word: &str) -> bool {
+    matches!(
+        word,
+        "bool"
+            | "boolean"
+            | "int"
+            | "integer"
+            | "float"
+            | "number"
+            | "numeric"
+            | "strtobool"
+            | "timestamp"
+            | "duration"
+            | "timedelta"
+            | "datetime"
+            | "uuid"
+    )
 }
 
 /// Returns the result of an unknown function whose name indicates that it sanitizes data.
-pub(super) fn cleaned(word: &str, v: Value) -> Value {
+pub(super) fn cleaned(word: &str, v: FlowValue) -> FlowValue {
     let lower = word.to_ascii_lowercase();
     let starts = [
         "sanitiz",
@@ -127,15 +131,23 @@ pub(super) fn cleaned(word: &str, v: Value) -> Value {
         return v;
     }
     if lower.starts_with("encodeuri") || lower.contains("urlencode") {
-        let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Html.bit() | Kind::Header.bit() | Kind::Log.bit();
+        let kinds = SinkKind::Url.bit()
+            | SinkKind::Redirect.bit()
+            | SinkKind::Html.bit()
+            | SinkKind::Header.bit()
+            | SinkKind::Log.bit();
         return v.clean(kinds);
     }
     if lower.contains("safe") && !lower.contains("unsafe") {
-        let kinds = Kind::Url.bit() | Kind::Redirect.bit() | Kind::Path.bit() | Kind::Html.bit() | Kind::ZipSlip.bit();
+        let kinds = SinkKind::Url.bit()
+            | SinkKind::Redirect.bit()
+            | SinkKind::Path.bit()
+            | SinkKind::Html.bit()
+            | SinkKind::ZipSlip.bit();
         return v.clean(kinds);
     }
     if starts.iter().any(|s| lower.starts_with(s)) || lower.contains("sanitize") || lower.contains("escape") {
-        return Value { taints: map_taints(&v.taints, u32::MAX, false), items: None, ..v };
+        return FlowValue { taints: map_taints(&v.taints, u32::MAX, false), items: None, ..v };
     }
     v
 }
@@ -232,8 +244,8 @@ pub(super) fn is_text(ty: &str) -> bool {
 /// Returns the kinds for which a check of the result of a function or member is a check of its
 /// input.
 pub(super) fn transparent(word: &str) -> u32 {
-    let path = Kind::Path.bit() | Kind::ZipSlip.bit();
-    let url = Kind::Url.bit() | Kind::Redirect.bit();
+    let path = SinkKind::Path.bit() | SinkKind::ZipSlip.bit();
+    let url = SinkKind::Url.bit() | SinkKind::Redirect.bit();
     match word {
         "lower" | "upper" | "toLowerCase" | "toUpperCase" | "trim" | "strip" | "toString" | "str" | "String"
         | "downcase" | "upcase" | "strtolower" | "strtoupper" | "ToLower" | "ToUpper" | "to_s" | "Trim"

@@ -33,23 +33,23 @@ pub(super) enum Calling {
 
 /// A role of a path, and whether the pattern names only the last word.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Hit {
+pub(super) struct PatternHit {
     pub(super) role: Role,
     pub(super) is_wild: bool,
     pub(super) write: bool,
 }
 
-struct Node {
+struct PathNode {
     prefix: Rc<str>,
     last: Rc<str>,
     calling: Calling,
     root: Root,
-    hits: Option<Rc<[Hit]>>,
+    hits: Option<Rc<[PatternHit]>>,
 }
 
 /// All paths of a run.
 pub(super) struct Paths {
-    nodes: Vec<Node>,
+    nodes: Vec<PathNode>,
     numbers: HashMap<(Rc<str>, Calling, Root), PathId>,
     children: HashMap<(PathId, u32), PathId>,
     calls: HashMap<(PathId, Calling), PathId>,
@@ -84,7 +84,7 @@ impl Paths {
         let (prefix, last) =
             text.rsplit_once('.').filter(|(p, l)| !p.is_empty() && !l.is_empty()).unwrap_or(("", text));
         let id = PathId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        self.nodes.push(Node { prefix: prefix.into(), last: last.into(), calling, root, hits: None });
+        self.nodes.push(PathNode { prefix: prefix.into(), last: last.into(), calling, root, hits: None });
         self.numbers.insert((text.into(), calling, root), id);
         id
     }
@@ -137,7 +137,7 @@ impl Paths {
         id
     }
 
-    fn node(&self, id: PathId) -> Option<&Node> {
+    fn node(&self, id: PathId) -> Option<&PathNode> {
         self.nodes.get(id.0 as usize)
     }
 
@@ -155,7 +155,7 @@ impl Paths {
     }
 
     /// Returns the entries that match a path.
-    pub(super) fn hits(&mut self, id: PathId) -> Rc<[Hit]> {
+    pub(super) fn hits(&mut self, id: PathId) -> Rc<[PatternHit]> {
         let Some(node) = self.nodes.get(id.0 as usize) else { return Rc::from([]) };
         if let Some(hits) = &node.hits {
             return Rc::clone(hits);
@@ -163,19 +163,19 @@ impl Paths {
         let mut hits = Vec::new();
         for p in self.table.ending(&node.last) {
             if self.matches(p, node) {
-                hits.push(Hit { role: p.role, is_wild: p.any && p.prefix.is_empty(), write: p.write });
+                hits.push(PatternHit { role: p.role, is_wild: p.any && p.prefix.is_empty(), write: p.write });
             }
         }
         // The patterns with a receiver come first.
         hits.sort_by_key(|h| h.is_wild);
-        let hits: Rc<[Hit]> = hits.into();
+        let hits: Rc<[PatternHit]> = hits.into();
         if let Some(node) = self.nodes.get_mut(id.0 as usize) {
             node.hits = Some(Rc::clone(&hits));
         }
         hits
     }
 
-    fn matches(&self, p: &Pattern, n: &Node) -> bool {
+    fn matches(&self, p: &Pattern, n: &PathNode) -> bool {
         let fits = match n.calling {
             Calling::Not => !p.call,
             Calling::New => p.call,
@@ -184,7 +184,7 @@ impl Paths {
         fits && self.prefix_matches(p.prefix, p.any, n)
     }
 
-    fn prefix_matches(&self, prefix: &str, any: bool, n: &Node) -> bool {
+    fn prefix_matches(&self, prefix: &str, any: bool, n: &PathNode) -> bool {
         if any {
             return !n.prefix.is_empty() && (prefix.is_empty() || ends_with(&n.prefix, prefix));
         }

@@ -1,15 +1,17 @@
 //! Runs statements with abstract values.
 
 use super::FlowLanguage;
-use super::Subject;
+use super::FlowSubject;
 use super::declared::Declared;
 use super::guard;
 use super::names;
 use super::paths::{PathId, Paths};
-use super::shape::{Block, Case, Catch, ClassId, ExprId, ExprKind, FunctionId, Module, Span, Stmt, StmtKind, Sym};
-use super::sink::Found;
+use super::shape::{
+    ByteSpan, Catch, ClassId, CodeBlock, ExprId, ExprKind, FunctionId, Module, Stmt, StmtKind, SwitchCase, Sym,
+};
+use super::sink::FoundFlow;
 use super::table::{Condition, Table};
-use super::value::{Const, Env, Key, Origin, Taint, Taints, Value, What, join, proof_of};
+use super::value::{Const, Env, FlowValue, ItemKey, Taint, TaintOrigin, Taints, What, join, proof_of};
 use std::collections::{BTreeSet, HashMap};
 
 /// The object of a method, as a variable.
@@ -29,14 +31,14 @@ pub(super) struct Loop {
 
 /// A running function.
 #[derive(Default)]
-pub(super) struct Frame {
+pub(super) struct CallFrame {
     pub(super) function: Option<FunctionId>,
     pub(super) class: Option<ClassId>,
     /// The name of the object in the body.
     pub(super) receiver: Option<Sym>,
-    pub(super) result: Option<Value>,
+    pub(super) result: Option<FlowValue>,
     /// The object at the return statements.
-    pub(super) this: Option<Value>,
+    pub(super) this: Option<FlowValue>,
     /// The variables at the return statements.
     pub(super) ends: Option<Env>,
     /// The frameworks that send the result to the client.
@@ -47,7 +49,7 @@ pub(super) struct Frame {
 }
 
 /// The state of an analysis.
-pub(super) struct Run<'m> {
+pub(super) struct FlowRun<'m> {
     pub(super) language: FlowLanguage,
     pub(super) module: &'m Module,
     pub(super) text: &'m [u8],
@@ -59,18 +61,18 @@ pub(super) struct Run<'m> {
     pub(super) globals: Env,
     /// True if the statements of the file have run.
     pub(super) has_globals: bool,
-    pub(super) origins: Vec<Origin>,
-    pub(super) origin_numbers: HashMap<(Span, *const u8), u32>,
-    pub(super) found: HashMap<(Subject, u32), Found>,
-    pub(super) frames: Vec<Frame>,
+    pub(super) origins: Vec<TaintOrigin>,
+    pub(super) origin_numbers: HashMap<(ByteSpan, *const u8), u32>,
+    pub(super) found: HashMap<(FlowSubject, u32), FoundFlow>,
+    pub(super) frames: Vec<CallFrame>,
     pub(super) functions: HashMap<Sym, FunctionId>,
     pub(super) classes: HashMap<Sym, ClassId>,
     pub(super) imports: HashMap<Sym, PathId>,
     /// Functions nested in other functions, whose variables they can read.
     pub(super) nested: Vec<bool>,
     /// The object of each class after its methods have run.
-    pub(super) objects: Vec<Value>,
-    pub(super) memo: HashMap<(FunctionId, u64), (Value, Option<Value>)>,
+    pub(super) objects: Vec<FlowValue>,
+    pub(super) memo: HashMap<(FunctionId, u64), (FlowValue, Option<FlowValue>)>,
     pub(super) expressions: HashMap<&'static str, Option<regex::Regex>>,
     /// The name that the evaluated expression is assigned to.
     pub(super) into: Option<Sym>,
@@ -107,7 +109,7 @@ pub(super) struct Run<'m> {
     pub(super) is_complete: bool,
 }
 
-impl<'m> Run<'m> {
+impl<'m> FlowRun<'m> {
     /// Counts a step. Returns false if the work limit is reached.
     pub(super) fn tick(&mut self) -> bool {
         if self.work == 0 {
@@ -139,9 +141,9 @@ impl<'m> Run<'m> {
     }
 
     /// Returns the running function.
-    pub(super) fn frame(&mut self) -> &mut Frame {
+    pub(super) fn frame(&mut self) -> &mut CallFrame {
         if self.frames.is_empty() {
-            self.frames.push(Frame::default());
+            self.frames.push(CallFrame::default());
         }
         let last = self.frames.len() - 1;
         &mut self.frames[last]
@@ -158,7 +160,7 @@ impl<'m> Run<'m> {
             if let StmtKind::Function(id) = &s.kind
                 && let Some(name) = self.module.functions.get(id.0 as usize).and_then(|f| f.name)
             {
-                self.env.set(name, Value { what: What::Function(*id), ..Value::default() });
+                self.env.set(name, FlowValue { what: What::Function(*id), ..FlowValue::default() });
             }
         }
         for s in block {
@@ -222,10 +224,10 @@ impl<'m> Run<'m> {
     }
 
     /// Returns a value with the facts of a declared type.
-    pub(super) fn typed(&mut self, v: Value, ty: Sym) -> Value {
+    pub(super) fn typed(&mut self, v: FlowValue, ty: Sym) -> FlowValue {
         let word = self.module.word(ty);
         if names::is_number(word) {
-            return Value { constant: v.constant, ..self.number(&v.taints) };
+            return FlowValue { constant: v.constant, ..self.number(&v.taints) };
         }
         if v.what != What::Other || matches!(v.constant, Some(Const::Text(_))) {
             return v;
@@ -236,10 +238,10 @@ impl<'m> Run<'m> {
             return v;
         }
         let path = self.type_path(ty);
-        Value { path: path.or(v.path), ..v }
+        FlowValue { path: path.or(v.path), ..v }
     }
 
-    fn branch(&mut self, test: ExprId, then: &'m Block, otherwise: &'m Block) {
+    fn branch(&mut self, test: ExprId, then: &'m CodeBlock, otherwise: &'m CodeBlock) {
         let v = self.eval(test);
         match v.constant.as_ref().and_then(Const::truth) {
             Some(true) => return self.block(then),
@@ -279,7 +281,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    fn repeat(&mut self, test: Option<ExprId>, body: &'m Block, update: &'m Block, is_post_test: bool) {
+    fn repeat(&mut self, test: Option<ExprId>, body: &'m CodeBlock, update: &'m CodeBlock, is_post_test: bool) {
         let mut out: Option<Env> = None;
         let mut digest = 0;
         for round in 0..ROUNDS {
@@ -328,13 +330,13 @@ impl<'m> Run<'m> {
         self.put(out);
     }
 
-    fn each(&mut self, target: ExprId, key: Option<ExprId>, iterable: ExprId, body: &'m Block) {
+    fn each(&mut self, target: ExprId, key: Option<ExprId>, iterable: ExprId, body: &'m CodeBlock) {
         let v = self.eval(iterable);
         let span = self.module.expr(target).span;
         let item = self.element(&v, span);
         // The keys of a list that a call returned are numbers.
         let is_list = v.path.is_some_and(|p| self.paths.is_call(p));
-        let key_value = Value::tainted(v.taints.clone().filter(|_| !is_list));
+        let key_value = FlowValue::tainted(v.taints.clone().filter(|_| !is_list));
         let before = self.env.clone();
         let mut out = Some(before);
         let mut digest = 0;
@@ -366,10 +368,10 @@ impl<'m> Run<'m> {
     }
 
     /// Returns an item of an iterated value.
-    pub(super) fn element(&mut self, v: &Value, span: Span) -> Value {
+    pub(super) fn element(&mut self, v: &FlowValue, span: ByteSpan) -> FlowValue {
         let mut item = v.item(None);
         if v.items.is_none() {
-            item = Value { taints: v.taints.clone(), ..Value::default() };
+            item = FlowValue { taints: v.taints.clone(), ..FlowValue::default() };
             if let Some(p) = v.path {
                 let sym = Sym(u32::MAX - 1);
                 let path = self.paths.member(Some(p), sym, "[]");
@@ -380,7 +382,7 @@ impl<'m> Run<'m> {
         item
     }
 
-    fn switch(&mut self, subject: Option<ExprId>, cases: &'m [Case], falls_through: bool) {
+    fn switch(&mut self, subject: Option<ExprId>, cases: &'m [SwitchCase], falls_through: bool) {
         let v = subject.map(|s| self.eval(s));
         self.frame().loops.push(Loop { is_switch: true, ..Loop::default() });
         let chosen = v.as_ref().and_then(|v| v.constant.clone()).and_then(|c| self.chosen(&c, cases));
@@ -422,7 +424,7 @@ impl<'m> Run<'m> {
     }
 
     /// Returns the case of a constant. `None`: a case is not a constant.
-    fn chosen(&mut self, c: &Const, cases: &'m [Case]) -> Option<usize> {
+    fn chosen(&mut self, c: &Const, cases: &'m [SwitchCase]) -> Option<usize> {
         let mut default = None;
         for (i, case) in cases.iter().enumerate() {
             if case.tests.is_empty() {
@@ -439,7 +441,7 @@ impl<'m> Run<'m> {
         Some(default.unwrap_or(cases.len()))
     }
 
-    fn assume_case(&mut self, subject: Option<ExprId>, case: &'m Case) {
+    fn assume_case(&mut self, subject: Option<ExprId>, case: &'m SwitchCase) {
         let mut is_constant = !case.tests.is_empty();
         for t in &case.tests {
             let v = self.eval(*t);
@@ -455,7 +457,7 @@ impl<'m> Run<'m> {
         }
     }
 
-    fn attempt(&mut self, body: &'m Block, catches: &'m [Catch], finally: &'m Block) {
+    fn attempt(&mut self, body: &'m CodeBlock, catches: &'m [Catch], finally: &'m CodeBlock) {
         let before = self.env.clone();
         self.block(body);
         let end = self.take();
@@ -468,7 +470,7 @@ impl<'m> Run<'m> {
             self.put(Some(thrown.clone()));
             if let Some(name) = c.name {
                 let path = c.ty.and_then(|t| self.type_path(t));
-                self.env.set(name, Value { path, ..Value::default() });
+                self.env.set(name, FlowValue { path, ..FlowValue::default() });
             }
             self.block(&c.body);
             let after = self.take();
@@ -483,7 +485,7 @@ impl<'m> Run<'m> {
         self.put(out);
     }
 
-    fn give(&mut self, value: Option<ExprId>, span: Span) {
+    fn give(&mut self, value: Option<ExprId>, span: ByteSpan) {
         let v = value.map(|id| self.eval(id)).unwrap_or_default();
         if !self.frame().frameworks.is_empty()
             && let Some(id) = value
@@ -504,7 +506,7 @@ impl<'m> Run<'m> {
     }
 
     /// Ends the function with a value.
-    pub(super) fn give_value(&mut self, v: Value) {
+    pub(super) fn give_value(&mut self, v: FlowValue) {
         let this = self.env.get(THIS).cloned();
         let env = std::mem::take(&mut self.env);
         self.is_alive = false;
@@ -533,7 +535,7 @@ impl<'m> Run<'m> {
     fn define(&mut self, id: FunctionId) {
         let Some(f) = self.module.functions.get(id.0 as usize) else { return };
         if let Some(name) = f.name {
-            self.env.set(name, Value { what: What::Function(id), ..Value::default() });
+            self.env.set(name, FlowValue { what: What::Function(id), ..FlowValue::default() });
         }
         self.run_marks(&f.marks);
         if self.nested.get(id.0 as usize).copied().unwrap_or_default() {
@@ -544,11 +546,11 @@ impl<'m> Run<'m> {
     fn class_body(&mut self, id: ClassId) {
         let Some(c) = self.module.classes.get(id.0 as usize) else { return };
         if let Some(name) = c.name {
-            self.env.set(name, Value { what: What::Class(id), ..Value::default() });
+            self.env.set(name, FlowValue { what: What::Class(id), ..FlowValue::default() });
         }
         self.run_marks(&c.marks);
         let kept = self.env.clone();
-        self.frames.push(Frame { class: Some(id), ..Frame::default() });
+        self.frames.push(CallFrame { class: Some(id), ..CallFrame::default() });
         self.block(&c.body);
         self.frames.pop();
         self.put(Some(kept));
@@ -569,7 +571,7 @@ impl<'m> Run<'m> {
     }
 
     /// Assigns to a target.
-    pub(super) fn bind(&mut self, target: ExprId, v: Value) {
+    pub(super) fn bind(&mut self, target: ExprId, v: FlowValue) {
         use super::shape::ExprKind;
         let module = self.module;
         match &module.expr(target).kind {
@@ -585,7 +587,7 @@ impl<'m> Run<'m> {
                 let word: std::rc::Rc<str> = module.word(*name).into();
                 self.check_write(target, *of, *name, &v);
                 let v = self.through(v, module.expr(target).span);
-                self.update(*of, Some(Key::Text(word)), v);
+                self.update(*of, Some(ItemKey::Text(word)), v);
             }
             ExprKind::Index { of, key } => {
                 let k = self.eval(*key);
@@ -599,11 +601,11 @@ impl<'m> Run<'m> {
                 for (i, item) in items.iter().enumerate() {
                     let key = match item.key {
                         Some(k) => match &module.expr(k).kind {
-                            ExprKind::Text(t) => Some(Key::Text(t.clone())),
-                            ExprKind::Name(n) => Some(Key::Text(module.word(*n).into())),
+                            ExprKind::Text(t) => Some(ItemKey::Text(t.clone())),
+                            ExprKind::Name(n) => Some(ItemKey::Text(module.word(*n).into())),
                             _ => None,
                         },
-                        None => i64::try_from(i).ok().map(Key::Int),
+                        None => i64::try_from(i).ok().map(ItemKey::Int),
                     };
                     let part = if item.is_spread {
                         v.clone()
@@ -616,7 +618,7 @@ impl<'m> Run<'m> {
             // A default in a pattern: `{ a = 1 }`.
             ExprKind::Assign { target, value, .. } => {
                 let default = self.eval(*value);
-                let v = if v.is_empty() { default } else { Value { constant: None, ..v } };
+                let v = if v.is_empty() { default } else { FlowValue { constant: None, ..v } };
                 self.bind(*target, v);
             }
             _ => {
@@ -626,9 +628,9 @@ impl<'m> Run<'m> {
     }
 
     /// Returns a part of a destructured value: `{ query } = request`.
-    fn part(&mut self, v: &Value, key: Option<&Key>, span: Span) -> Value {
+    fn part(&mut self, v: &FlowValue, key: Option<&ItemKey>, span: ByteSpan) -> FlowValue {
         match key {
-            Some(Key::Text(word)) => match self.module.find(word) {
+            Some(ItemKey::Text(word)) => match self.module.find(word) {
                 Some(name) => self.member_of(v, name, span),
                 None => v.item(key),
             },
@@ -637,7 +639,7 @@ impl<'m> Run<'m> {
     }
 
     /// Stores a value under a key of the collection to which an expression refers.
-    pub(super) fn update(&mut self, of: ExprId, key: Option<Key>, v: Value) {
+    pub(super) fn update(&mut self, of: ExprId, key: Option<ItemKey>, v: FlowValue) {
         let mut holder = self.place(of);
         // A value that is put into an object of unknown content also becomes a part of it.
         holder.put(key, v);
@@ -645,7 +647,7 @@ impl<'m> Run<'m> {
     }
 
     /// Returns the value of an assignable expression, without the roles of its path.
-    fn place(&mut self, id: ExprId) -> Value {
+    fn place(&mut self, id: ExprId) -> FlowValue {
         use super::shape::ExprKind;
         match &self.module.expr(id).kind {
             ExprKind::Name(_) | ExprKind::This | ExprKind::Member { .. } | ExprKind::Index { .. } => self.eval(id),
@@ -655,7 +657,7 @@ impl<'m> Run<'m> {
     }
 
     /// Replaces the value of a variable, field or item.
-    pub(super) fn store(&mut self, id: ExprId, v: Value) {
+    pub(super) fn store(&mut self, id: ExprId, v: FlowValue) {
         use super::shape::ExprKind;
         if !self.enter() {
             return;
@@ -678,7 +680,7 @@ impl<'m> Run<'m> {
             }
             ExprKind::Member { of, name } => {
                 let word = module.word(*name).into();
-                self.update(*of, Some(Key::Text(word)), v);
+                self.update(*of, Some(ItemKey::Text(word)), v);
             }
             ExprKind::Index { of, key } => {
                 let key = self.eval(*key).constant.as_ref().and_then(super::constant::key);
@@ -709,18 +711,18 @@ impl<'m> Run<'m> {
     }
 
     /// Returns the source text of an expression.
-    pub(super) fn source_text(&self, span: Span) -> &'m str {
+    pub(super) fn source_text(&self, span: ByteSpan) -> &'m str {
         let bytes = self.text.get(span.start as usize..span.end as usize).unwrap_or_default();
         std::str::from_utf8(bytes).unwrap_or_default()
     }
 
     /// Adds a source and returns its data.
-    pub(super) fn origin(&mut self, span: Span, label: &'static str, kind: u8, clean: u32) -> Taints {
+    pub(super) fn origin(&mut self, span: ByteSpan, label: &'static str, kind: u8, clean: u32) -> Taints {
         let key = (span, label.as_ptr());
         let next = u32::try_from(self.origins.len()).unwrap_or(u32::MAX);
         let number = *self.origin_numbers.entry(key).or_insert(next);
         if number == next {
-            self.origins.push(Origin { span, label, kind });
+            self.origins.push(TaintOrigin { span, label, kind });
         }
         let taint =
             Taint { origin: number, proof: proof_of(kind), clean, is_doubted: false, is_built: false, trail: None };

@@ -26,7 +26,7 @@ pub(super) struct ClassId(pub(super) u32);
 
 /// Bytes of the file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Span {
+pub(super) struct ByteSpan {
     pub(super) start: u32,
     pub(super) end: u32,
 }
@@ -34,7 +34,7 @@ pub(super) struct Span {
 /// An expression.
 #[derive(Clone, Debug)]
 pub(super) struct Expr {
-    pub(super) span: Span,
+    pub(super) span: ByteSpan,
     pub(super) kind: ExprKind,
 }
 
@@ -92,7 +92,7 @@ pub(super) enum ExprKind {
         no: ExprId,
     },
     /// A list, tuple, dict, object, hash or array literal.
-    Collection(Vec<Item>),
+    Collection(Vec<CollectionItem>),
     /// A function literal, lambda, closure, block.
     Function(FunctionId),
     /// A conversion to a named type: `(int) x`, `x as T`.
@@ -118,7 +118,7 @@ pub(super) enum ExprKind {
     },
     /// Statements and then a value: `if`, `try`, `when` as an expression with blocks.
     Block {
-        body: Block,
+        body: CodeBlock,
         value: Option<ExprId>,
     },
     /// A choice with a value: Java's `switch`, Kotlin's `when`, PHP's `match`, C#'s `switch`.
@@ -182,18 +182,18 @@ pub(super) struct Arg {
 
 /// An item of a collection literal.
 #[derive(Clone, Debug)]
-pub(super) struct Item {
+pub(super) struct CollectionItem {
     pub(super) key: Option<ExprId>,
     pub(super) value: ExprId,
     pub(super) is_spread: bool,
 }
 
-pub(super) type Block = Vec<Stmt>;
+pub(super) type CodeBlock = Vec<Stmt>;
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub(super) struct Stmt {
-    pub(super) span: Span,
+    pub(super) span: ByteSpan,
     pub(super) kind: StmtKind,
 }
 
@@ -210,14 +210,14 @@ pub(super) enum StmtKind {
     },
     If {
         test: ExprId,
-        then: Block,
-        otherwise: Block,
+        then: CodeBlock,
+        otherwise: CodeBlock,
     },
     /// `while`, `for (;;)`, `do`. The initialization of a `for` is a statement before it; `update` runs after the body.
     While {
         test: Option<ExprId>,
-        body: Block,
-        update: Block,
+        body: CodeBlock,
+        update: CodeBlock,
         is_post_test: bool,
     },
     /// `for target in iterable`.
@@ -225,17 +225,17 @@ pub(super) enum StmtKind {
         target: ExprId,
         key: Option<ExprId>,
         iterable: ExprId,
-        body: Block,
+        body: CodeBlock,
     },
     Switch {
         subject: Option<ExprId>,
-        cases: Vec<Case>,
+        cases: Vec<SwitchCase>,
         falls_through: bool,
     },
     Try {
-        body: Block,
+        body: CodeBlock,
         catches: Vec<Catch>,
-        finally: Block,
+        finally: CodeBlock,
     },
     Return(Option<ExprId>),
     Throw(Option<ExprId>),
@@ -244,17 +244,17 @@ pub(super) enum StmtKind {
     /// Binds the function's name.
     Function(FunctionId),
     Class(ClassId),
-    Block(Block),
+    Block(CodeBlock),
     /// `assert test`, `require(test)`: the statements after it run only if the test is true.
     Assert(ExprId),
 }
 
 /// A case of a `switch`.
 #[derive(Clone, Debug)]
-pub(super) struct Case {
+pub(super) struct SwitchCase {
     /// Empty: the default.
     pub(super) tests: Vec<ExprId>,
-    pub(super) body: Block,
+    pub(super) body: CodeBlock,
 }
 
 /// A `catch`, `except` or `rescue`.
@@ -262,12 +262,12 @@ pub(super) struct Case {
 pub(super) struct Catch {
     pub(super) name: Option<Sym>,
     pub(super) ty: Option<Sym>,
-    pub(super) body: Block,
+    pub(super) body: CodeBlock,
 }
 
 /// A decorator, annotation or attribute: `@app.route("/x")`, `@RequestParam("q")`, `[HttpGet]`.
 #[derive(Clone, Debug)]
-pub(super) struct Mark {
+pub(super) struct Annotation {
     /// The name or the path of it: a `Name` or `Member`.
     pub(super) name: ExprId,
     pub(super) args: Vec<Arg>,
@@ -276,7 +276,7 @@ pub(super) struct Mark {
 /// A parameter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Param {
-    pub(super) span: Span,
+    pub(super) span: ByteSpan,
     /// None: destructured, see `pattern`.
     pub(super) name: Option<Sym>,
     /// A `Collection` of targets.
@@ -284,18 +284,18 @@ pub(super) struct Param {
     /// The declared type, without type arguments: `HttpServletRequest`, `http.Request`.
     pub(super) ty: Option<Sym>,
     pub(super) default: Option<ExprId>,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<Annotation>,
     pub(super) is_variadic: bool,
 }
 
 /// A function, method or function literal. `self` and receivers are not parameters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Function {
-    pub(super) span: Span,
+    pub(super) span: ByteSpan,
     pub(super) name: Option<Sym>,
     pub(super) params: Vec<Param>,
-    pub(super) body: Block,
-    pub(super) marks: Vec<Mark>,
+    pub(super) body: CodeBlock,
+    pub(super) marks: Vec<Annotation>,
     /// The declared type of the result.
     pub(super) ty: Option<Sym>,
     /// Set by [`Module::add_class`].
@@ -318,23 +318,23 @@ pub(super) struct Field {
     pub(super) name: Sym,
     pub(super) ty: Option<Sym>,
     pub(super) value: Option<ExprId>,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<Annotation>,
 }
 
 /// A class, interface, object, struct, trait or module with functions.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Class {
-    pub(super) span: Span,
+    pub(super) span: ByteSpan,
     pub(super) name: Option<Sym>,
     /// Its base classes and interfaces, by name or path.
     pub(super) bases: Vec<Sym>,
-    pub(super) marks: Vec<Mark>,
+    pub(super) marks: Vec<Annotation>,
     pub(super) fields: Vec<Field>,
     pub(super) methods: Vec<FunctionId>,
     /// Its values are constants of the file. Known for Java.
     pub(super) is_enum: bool,
     /// Other statements of the body: `before_action :x`, static blocks, nested classes.
-    pub(super) body: Block,
+    pub(super) body: CodeBlock,
 }
 
 /// `import path as alias`.
@@ -353,7 +353,7 @@ pub(super) struct Module {
     pub(super) functions: Vec<Function>,
     pub(super) classes: Vec<Class>,
     pub(super) imports: Vec<Import>,
-    pub(super) body: Block,
+    pub(super) body: CodeBlock,
     /// True if a limit ended the lowering.
     pub(super) is_partial: bool,
     words: Vec<Rc<str>>,
@@ -384,7 +384,7 @@ impl Module {
     }
 
     /// Adds an expression.
-    pub(super) fn add(&mut self, span: Span, kind: ExprKind) -> ExprId {
+    pub(super) fn add(&mut self, span: ByteSpan, kind: ExprKind) -> ExprId {
         let id = ExprId(u32::try_from(self.exprs.len()).unwrap_or(u32::MAX));
         self.exprs.push(Expr { span, kind });
         id
@@ -392,7 +392,7 @@ impl Module {
 
     /// Returns an expression.
     pub(super) fn expr(&self, id: ExprId) -> &Expr {
-        const NONE: &Expr = &Expr { span: Span { start: 0, end: 0 }, kind: ExprKind::Null };
+        const NONE: &Expr = &Expr { span: ByteSpan { start: 0, end: 0 }, kind: ExprKind::Null };
         // The interner and the arena return only numbers that exist.
         self.exprs.get(id.0 as usize).unwrap_or(NONE)
     }

@@ -2,32 +2,42 @@
 
 use super::mark::is_request_mark;
 use super::paths::{PathId, Root};
-use super::run::Run;
-use super::shape::{ExprId, ExprKind, Span, Sym};
+use super::run::FlowRun;
+use super::shape::{ByteSpan, ExprId, ExprKind, Sym};
 use super::table::{Call, Condition, Place, Role, Sink};
-use super::value::{Const, GAP, Key, Taint, Taints, Value, join_taints};
-use super::{Confidence, EntryTexts, Kind, Proof, Subject};
+use super::value::{Const, FlowValue, GAP, ItemKey, Taint, Taints, join_taints};
+use super::{EntryTexts, FlowCertainty, FlowSubject, Proof, SinkKind};
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::rc::Rc;
 
 /// A finding before it becomes a flow.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct FoundFlow {
     pub(super) taint: Option<Taint>,
-    pub(super) span: Span,
+    pub(super) span: ByteSpan,
     pub(super) label: &'static str,
     pub(super) cwe: Option<u32>,
-    pub(super) confidence: Confidence,
+    pub(super) confidence: FlowCertainty,
     pub(super) proof: Proof,
     /// True if the finding is not reported when the data is checked later.
     pub(super) is_late: bool,
     pub(super) texts: &'static EntryTexts,
 }
 
+impl FoundFlow {
+    /// Returns a value that is greater for the finding that is better proven, of the shorter trail among equals.
+    fn rank(&self) -> (Proof, FlowCertainty, Reverse<u32>) {
+        let trail = self.taint.as_ref().and_then(|t| t.trail.as_ref());
+        (self.proof, self.confidence, Reverse(trail.map_or(0, |t| t.len)))
+    }
+}
+
 /// An evaluated argument.
 #[derive(Clone, Debug)]
-pub(super) struct Given {
+pub(super) struct GivenArg {
     pub(super) keyword: Option<Sym>,
-    pub(super) value: Value,
+    pub(super) value: FlowValue,
     pub(super) expr: ExprId,
     pub(super) is_spread: bool,
 }
@@ -35,27 +45,34 @@ pub(super) struct Given {
 /// A call, as the conditions of the tables need it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CallInfo<'a> {
-    pub(super) args: &'a [Given],
-    pub(super) receiver: Option<(ExprId, &'a Value)>,
-    pub(super) span: Span,
+    pub(super) args: &'a [GivenArg],
+    pub(super) receiver: Option<(ExprId, &'a FlowValue)>,
+    pub(super) span: ByteSpan,
 }
 
 impl CallInfo<'_> {
     /// Returns the argument at a position.
-    pub(super) fn at(&self, position: u8) -> Option<&Given> {
+    pub(super) fn at(&self, position: u8) -> Option<&GivenArg> {
         self.args.iter().filter(|a| a.keyword.is_none()).nth(usize::from(position))
     }
 }
 
 /// A value to which a table entry refers by its place in a call.
-struct Part {
-    value: Value,
+struct PlacedValue {
+    value: FlowValue,
     expr: Option<ExprId>,
 }
 
-impl Run<'_> {
+impl PlacedValue {
+    /// Returns the value of an argument.
+    fn of(argument: &GivenArg) -> Self {
+        Self { value: argument.value.clone(), expr: Some(argument.expr) }
+    }
+}
+
+impl FlowRun<'_> {
     /// Returns the values at places of a call.
-    fn parts(&self, places: &[Place], call: &CallInfo<'_>) -> Vec<Part> {
+    fn parts(&self, places: &[Place], call: &CallInfo<'_>) -> Vec<PlacedValue> {
         let mut out = Vec::new();
         for place in places {
             self.part_of(*place, call, &mut out);
@@ -63,21 +80,20 @@ impl Run<'_> {
         out
     }
 
-    fn part_of(&self, place: Place, call: &CallInfo<'_>, out: &mut Vec<Part>) {
-        let from = |a: &Given| Part { value: a.value.clone(), expr: Some(a.expr) };
+    fn part_of(&self, place: Place, call: &CallInfo<'_>, out: &mut Vec<PlacedValue>) {
         match place {
             Place::Arg(i) => {
                 // A spread list may provide any position after it.
                 let spread = call.args.iter().take(usize::from(i) + 1).find(|a| a.is_spread);
-                out.extend(call.at(i).or(spread).map(from));
+                out.extend(call.at(i).or(spread).map(PlacedValue::of));
             }
             Place::From(i) => {
-                out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(from));
+                out.extend(call.args.iter().filter(|a| a.keyword.is_none()).skip(usize::from(i)).map(PlacedValue::of));
             }
-            Place::All => out.extend(call.args.iter().map(from)),
-            Place::Spread => out.extend(call.args.iter().filter(|a| a.is_spread).map(from)),
+            Place::All => out.extend(call.args.iter().map(PlacedValue::of)),
+            Place::Spread => out.extend(call.args.iter().filter(|a| a.is_spread).map(PlacedValue::of)),
             Place::Receiver => {
-                out.extend(call.receiver.map(|(e, v)| Part { value: v.clone(), expr: Some(e) }));
+                out.extend(call.receiver.map(|(e, v)| PlacedValue { value: v.clone(), expr: Some(e) }));
             }
             Place::Keyword(k) => {
                 if let Some(p) = self.option(k, call) {
@@ -89,16 +105,16 @@ impl Run<'_> {
     }
 
     /// Returns a keyword argument, or an option of an object literal that is an argument.
-    fn option(&self, name: &str, call: &CallInfo<'_>) -> Option<Part> {
+    fn option(&self, name: &str, call: &CallInfo<'_>) -> Option<PlacedValue> {
         let named = call.args.iter().find(|a| a.keyword.is_some_and(|k| self.module.word(k) == name));
         if let Some(a) = named {
-            return Some(Part { value: a.value.clone(), expr: Some(a.expr) });
+            return Some(PlacedValue { value: a.value.clone(), expr: Some(a.expr) });
         }
         for a in call.args {
             let mut at = &a.value;
             let mut is_found = true;
             for word in name.split('.') {
-                let key = Key::Text(word.into());
+                let key = ItemKey::Text(word.into());
                 match at.items.as_ref().and_then(|i| i.keys.get(&key)) {
                     Some(v) => at = v,
                     None => {
@@ -108,7 +124,7 @@ impl Run<'_> {
                 }
             }
             if is_found {
-                return Some(Part { value: at.clone(), expr: self.literal_item(a.expr, name) });
+                return Some(PlacedValue { value: at.clone(), expr: self.literal_item(a.expr, name) });
             }
         }
         None
@@ -119,14 +135,18 @@ impl Run<'_> {
         let mut at = id;
         for word in name.split('.') {
             let ExprKind::Collection(items) = &self.module.expr(at).kind else { return None };
-            let is = |k: ExprId| match &self.module.expr(k).kind {
-                ExprKind::Text(t) => **t == *word,
-                ExprKind::Name(n) => self.module.word(*n) == word,
-                _ => false,
-            };
-            at = items.iter().find(|i| i.key.is_some_and(is))?.value;
+            at = items.iter().find(|i| i.key.is_some_and(|k| self.is_key(k, word)))?.value;
         }
         Some(at)
+    }
+
+    /// Returns true if the key of an item is a word, with or without quotes.
+    fn is_key(&self, id: ExprId, word: &str) -> bool {
+        match &self.module.expr(id).kind {
+            ExprKind::Text(t) => **t == *word,
+            ExprKind::Name(n) => self.module.word(*n) == word,
+            _ => false,
+        }
     }
 
     /// Returns true if the call gets options that the file does not show.
@@ -171,10 +191,10 @@ impl Run<'_> {
         parts.iter().any(|p| self.part_holds(c, p))
     }
 
-    fn part_holds(&mut self, c: &'static Condition, part: &Part) -> bool {
+    fn part_holds(&mut self, c: &'static Condition, part: &PlacedValue) -> bool {
         let (mut value, mut expr) = (part.value.clone(), part.expr);
         if let Some(i) = c.element {
-            let key = Key::Int(i64::from(i));
+            let key = ItemKey::Int(i64::from(i));
             let Some(item) = value.items.as_ref().and_then(|l| l.keys.get(&key).cloned()) else { return false };
             if let Some(ExprKind::Collection(items)) = expr.map(|e| &self.module.expr(e).kind) {
                 expr = items.get(usize::from(i)).map(|i| i.value);
@@ -216,7 +236,7 @@ impl Run<'_> {
 
     /// Returns the known description of an argument: a constant, a path, a partly known text, or
     /// the source.
-    fn described(&mut self, value: &Value, expr: Option<ExprId>) -> Option<String> {
+    fn described(&mut self, value: &FlowValue, expr: Option<ExprId>) -> Option<String> {
         if let Some(c) = &value.constant {
             return Some(c.written());
         }
@@ -299,8 +319,8 @@ impl Run<'_> {
                 return;
             }
         }
-        let cap = if is_wild { Confidence::Medium } else { Confidence::High };
-        let found = Found {
+        let cap = if is_wild { FlowCertainty::Medium } else { FlowCertainty::High };
+        let found = FoundFlow {
             taint: None,
             span: self.setting(entry, call).unwrap_or(call.span),
             label: entry.label,
@@ -313,7 +333,7 @@ impl Run<'_> {
         if self.silence > 0 {
             return;
         }
-        self.keep(Subject::Rule(entry.rule), found);
+        self.keep(FlowSubject::Rule(entry.rule), found);
     }
 
     /// Returns true if the result is assigned to a variable that only recognises the newest request of a component.
@@ -327,16 +347,16 @@ impl Run<'_> {
     /// Returns the bytes of the option to which an entry refers, if the option is on a later line
     /// than the call: calls of Python and JavaScript and literals of Go can have options over many
     /// lines. A text that matches inside of the option, such as one item of a list, is more exact.
-    fn setting(&mut self, entry: &'static Call, call: &CallInfo<'_>) -> Option<Span> {
+    fn setting(&mut self, entry: &'static Call, call: &CallInfo<'_>) -> Option<ByteSpan> {
         use super::FlowLanguage as L;
         if !matches!(self.language, L::Python | L::JavaScript | L::TypeScript | L::Tsx | L::Go) {
             return None;
         }
-        let keyword = |c: &'static Condition| match c.arg {
+        let mut keywords = entry.when.iter().filter_map(|c| match c.arg {
             Some(Place::Keyword(name)) => Some((name, c.text)),
             _ => None,
-        };
-        let (name, text) = entry.when.iter().filter_map(keyword).next_back()?;
+        });
+        let (name, text) = keywords.next_back()?;
         let span = self.module.expr(self.option(name, call)?.expr?).span;
         let mut start = span.start;
         if let Some(pattern) = text {
@@ -345,8 +365,8 @@ impl Run<'_> {
             let found = regex.as_ref().and_then(|r| r.find(source));
             start += found.and_then(|m| u32::try_from(m.start()).ok()).unwrap_or(0);
         }
-        let before = self.source_text(Span { start: call.span.start, end: start });
-        before.contains('\n').then_some(Span { start, end: span.end })
+        let before = self.source_text(ByteSpan { start: call.span.start, end: start });
+        before.contains('\n').then_some(ByteSpan { start, end: span.end })
     }
 
     pub(super) fn check_sink(&mut self, sink: &'static Sink, is_wild: bool, call: &CallInfo<'_>) {
@@ -363,7 +383,7 @@ impl Run<'_> {
             if let Some(i) = sink.element
                 && value.items.is_some()
             {
-                value = value.item(Some(&Key::Int(i64::from(i))));
+                value = value.item(Some(&ItemKey::Int(i64::from(i))));
             }
             taints = join_taints(&taints, &value.deep());
         }
@@ -371,29 +391,30 @@ impl Run<'_> {
     }
 
     /// Reports data at a sink.
-    pub(super) fn report(&mut self, sink: &'static Sink, is_wild: bool, taints: &Taints, span: Span) {
+    pub(super) fn report(&mut self, sink: &'static Sink, is_wild: bool, taints: &Taints, span: ByteSpan) {
         if self.silence > 0 {
             return;
         }
-        let Some(kind) = Kind::ALL.get(usize::from(sink.kind)).copied() else { return };
+        let Some(kind) = SinkKind::ALL.get(usize::from(sink.kind)).copied() else { return };
         for t in taints.iter().flat_map(|t| t.iter()) {
             if t.clean & kind.bit() != 0 {
                 continue;
             }
-            let is_strong = matches!(kind, Kind::Sql | Kind::Command | Kind::Code | Kind::Deserialization);
+            let is_strong =
+                matches!(kind, SinkKind::Sql | SinkKind::Command | SinkKind::Code | SinkKind::Deserialization);
             let proof = if t.is_doubted && !is_strong { Proof::Unknown } else { t.proof };
             if proof == Proof::Unknown {
-                let is_total = matches!(kind, Kind::Command | Kind::Code | Kind::Deserialization);
+                let is_total = matches!(kind, SinkKind::Command | SinkKind::Code | SinkKind::Deserialization);
                 if !sink.unknown.unwrap_or(t.is_built || is_total) {
                     continue;
                 }
             }
             let cap = match (proof, is_wild) {
-                (Proof::Unknown, _) => Confidence::Low,
-                (Proof::Local, _) | (_, true) => Confidence::Medium,
-                (Proof::Request, false) => Confidence::High,
+                (Proof::Unknown, _) => FlowCertainty::Low,
+                (Proof::Local, _) | (_, true) => FlowCertainty::Medium,
+                (Proof::Request, false) => FlowCertainty::High,
             };
-            let found = Found {
+            let found = FoundFlow {
                 taint: Some(t.clone()),
                 span,
                 label: sink.label,
@@ -403,20 +424,18 @@ impl Run<'_> {
                 is_late: sink.late,
                 texts: &sink.texts,
             };
-            self.keep(Subject::Flow(kind), found);
+            self.keep(FlowSubject::Flow(kind), found);
         }
     }
 
     /// Records a finding, unless the position already has one with a stronger proof.
-    fn keep(&mut self, subject: Subject, new: Found) {
-        let length = |f: &Found| f.taint.as_ref().and_then(|t| t.trail.as_ref()).map_or(0, |t| t.len);
-        let rank = |f: &Found| (f.proof, f.confidence, std::cmp::Reverse(length(f)));
+    fn keep(&mut self, subject: FlowSubject, new: FoundFlow) {
         match self.found.entry((subject, new.span.start)) {
             std::collections::hash_map::Entry::Vacant(v) => {
                 v.insert(new);
             }
             std::collections::hash_map::Entry::Occupied(mut o) => {
-                if rank(&new) > rank(o.get()) {
+                if new.rank() > o.get().rank() {
                     o.insert(new);
                 }
             }
@@ -424,7 +443,7 @@ impl Run<'_> {
     }
 
     /// Reports a value that is written to a member.
-    pub(super) fn check_write(&mut self, target: ExprId, of: ExprId, name: Sym, value: &Value) {
+    pub(super) fn check_write(&mut self, target: ExprId, of: ExprId, name: Sym, value: &FlowValue) {
         let base = self.eval(of);
         let word = self.module.word(name);
         let path = self.paths.member(base.path, name, word);
@@ -432,7 +451,7 @@ impl Run<'_> {
     }
 
     /// Reports a value that is written to an item: `config["DEBUG"] = True`.
-    pub(super) fn check_item_write(&mut self, target: ExprId, of: ExprId, word: &str, value: &Value) {
+    pub(super) fn check_item_write(&mut self, target: ExprId, of: ExprId, word: &str, value: &FlowValue) {
         let base = self.eval(of);
         let Some(path) = base.path else { return };
         let path = self.paths.member_word(path, word);
@@ -440,7 +459,7 @@ impl Run<'_> {
     }
 
     /// Reports a value that is written to a variable of the file.
-    pub(super) fn check_global(&mut self, target: ExprId, name: Sym, value: &Value) {
+    pub(super) fn check_global(&mut self, target: ExprId, name: Sym, value: &FlowValue) {
         if self.frames.is_empty() {
             let path = self.paths.root(self.module.word(name), Root::Free);
             self.check_written(target, path, None, value);
@@ -452,22 +471,22 @@ impl Run<'_> {
         &mut self,
         target: ExprId,
         path: PathId,
-        receiver: Option<(ExprId, &Value)>,
-        value: &Value,
+        receiver: Option<(ExprId, &FlowValue)>,
+        value: &FlowValue,
     ) {
         if self.paths.hits(path).iter().all(|h| !h.write) {
             return;
         }
         let span = self.module.expr(target).span;
         let given =
-            [Given { keyword: None, value: value.clone(), expr: self.written.unwrap_or(target), is_spread: false }];
+            [GivenArg { keyword: None, value: value.clone(), expr: self.written.unwrap_or(target), is_spread: false }];
         let call = CallInfo { args: &given, receiver, span: self.member_span(target, span) };
         self.check_call(path, &call, true);
     }
 
     /// Returns the bytes from the last name of a callee or target on. The line of that name is the
     /// line of the finding.
-    pub(super) fn member_span(&self, callee: ExprId, whole: Span) -> Span {
+    pub(super) fn member_span(&self, callee: ExprId, whole: ByteSpan) -> ByteSpan {
         let ExprKind::Member { of, .. } = &self.module.expr(callee).kind else { return whole };
         let end = self.module.expr(*of).span.end;
         if end <= whole.start || end >= whole.end {
@@ -476,7 +495,7 @@ impl Run<'_> {
         let text = self.text.get(end as usize..whole.end as usize).unwrap_or_default();
         let skip = text.iter().take_while(|b| !(b.is_ascii_alphanumeric() || **b == b'_' || **b == b'$')).count();
         let start = end + u32::try_from(skip).unwrap_or_default();
-        if start < whole.end { Span { start, end: whole.end } } else { whole }
+        if start < whole.end { ByteSpan { start, end: whole.end } } else { whole }
     }
 
     /// Returns true for a variable, and for a call of a function that converts text to text.
@@ -511,10 +530,10 @@ impl Run<'_> {
     }
 
     /// Reports data that a handler returns to the client.
-    pub(super) fn check_returned(&mut self, id: ExprId, value: &Value, _span: Span) {
+    pub(super) fn check_returned(&mut self, id: ExprId, value: &FlowValue, _span: ByteSpan) {
         let first = match &self.module.expr(id).kind {
             ExprKind::Collection(items) if items.iter().all(|i| i.key.is_none()) => {
-                items.first().map(|i| (i.value, value.item(Some(&Key::Int(0)))))
+                items.first().map(|i| (i.value, value.item(Some(&ItemKey::Int(0)))))
             }
             ExprKind::Collection(_) => None,
             _ => Some((id, value.clone())),
@@ -529,37 +548,42 @@ impl Run<'_> {
             || value.path.is_some_and(|p| self.paths.is_call(p))
         {
             let is_text = self.is_text_call(id);
-            let is_shown = |t: &&Taint| {
+            let shown = value.taints.iter().flat_map(|t| t.iter()).filter(|t| {
                 (t.is_built && is_text) || self.origins.get(t.origin as usize).is_some_and(|o| o.span.end == span.end)
-            };
-            let kept: Vec<Taint> = value.taints.iter().flat_map(|t| t.iter()).filter(is_shown).cloned().collect();
+            });
+            let kept: Vec<Taint> = shown.cloned().collect();
             value.taints = if kept.is_empty() { None } else { Some(Rc::new(kept)) };
         }
         let frameworks = self.frame().frameworks.clone();
-        let is_sent = |s: &&Sink| s.returns.is_some_and(|r| r == "true" || frameworks.contains(&r));
-        for sink in self.table.sinks.iter().filter(is_sent) {
-            self.report(sink, false, &value.taints, span);
+        for sink in self.table.sinks {
+            if sink.returns.is_some_and(|r| r == "true" || frameworks.contains(&r)) {
+                self.report(sink, false, &value.taints, span);
+            }
         }
     }
 }
 
 /// Returns true for a value with request data.
-fn is_requested(value: &Value) -> bool {
+fn is_requested(value: &FlowValue) -> bool {
     value.deep().iter().flat_map(|t| t.iter()).any(|t| t.proof == Proof::Request)
 }
 
 /// Returns true if a constant equals a word of the tables. `True` is `true`, `None` is `null`.
 pub(super) fn same(table: &str, written: &str) -> bool {
-    let plain = |s: &str| match s {
-        "None" | "nil" | "NULL" | "undefined" => "null".to_owned(),
-        "True" | "False" | "TRUE" | "FALSE" => s.to_ascii_lowercase(),
-        _ => s.to_owned(),
-    };
     plain(table) == plain(written)
 }
 
+/// Returns the text of a constant in the spelling that all languages share.
+fn plain(text: &str) -> Cow<'_, str> {
+    match text {
+        "None" | "nil" | "NULL" | "undefined" => "null".into(),
+        "True" | "False" | "TRUE" | "FALSE" => text.to_ascii_lowercase().into(),
+        _ => text.into(),
+    }
+}
+
 /// Returns the steps of data from its source to its current position.
-pub(super) fn way(taint: &Taint) -> Vec<Span> {
+pub(super) fn way(taint: &Taint) -> Vec<ByteSpan> {
     let mut out = Vec::new();
     let mut at = taint.trail.as_ref().map(Rc::clone);
     while let Some(t) = at {

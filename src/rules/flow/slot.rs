@@ -6,7 +6,16 @@ pub(super) const SLOTS: usize = 8192;
 
 /// Returns the bit of a word.
 pub(super) fn slot(word: &[u8]) -> usize {
-    let byte = |at: usize| word.get(at).copied().map_or(0, usize::from);
     let last = word.len().saturating_sub(1);
-    (byte(0) + 31 * byte(last) + 131 * byte(last / 2) + 1009 * byte(last / 3) + 257 * word.len()) % SLOTS
+    (byte(word, 0)
+        + 31 * byte(word, last)
+        + 131 * byte(word, last / 2)
+        + 1009 * byte(word, last / 3)
+        + 257 * word.len())
+        % SLOTS
+}
+
+/// Returns a byte of a word, or 0 after its end.
+fn byte(word: &[u8], at: usize) -> usize {
+    word.get(at).copied().map_or(0, usize::from)
 }

@@ -3,12 +3,12 @@
 use super::declared::Declared;
 use super::names::is_number;
 use super::paths::{PathId, Paths, Root};
-use super::run::{Frame, Run, THIS};
-use super::shape::{Block, ClassId, ExprId, ExprKind, FunctionId, Mark, Module, Param, Stmt, StmtKind};
-use super::sink::{CallInfo, Found, way};
+use super::run::{CallFrame, FlowRun, THIS};
+use super::shape::{Annotation, ClassId, CodeBlock, ExprId, ExprKind, FunctionId, Module, Param, Stmt, StmtKind};
+use super::sink::{CallInfo, FoundFlow, way};
 use super::table::{Handler, Place, Table};
-use super::value::{ARGUMENTS, Env, Key, Taint, UNKNOWN_SOURCE, Value, What, join};
-use super::{Flow, FlowLanguage, Step, StepRole, Subject};
+use super::value::{ARGUMENTS, Env, FlowValue, ItemKey, Taint, UNKNOWN_SOURCE, What, join};
+use super::{Flow, FlowLanguage, FlowSubject, PathStep, StepRole};
 use std::collections::{BTreeSet, HashMap};
 
 /// Steps of work for every file, and for each of its expressions.
@@ -18,7 +18,7 @@ const WORK_PER_EXPRESSION: u64 = 60;
 const MOST_WORK: u64 = 1_200_000;
 
 /// The result of a run.
-pub(super) struct Outcome {
+pub(super) struct RunOutcome {
     pub(super) flows: Vec<Flow>,
     /// False: the work limit was reached.
     pub(super) is_complete: bool,
@@ -27,9 +27,9 @@ pub(super) struct Outcome {
 }
 
 /// Finds the flows in a file.
-pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> Outcome {
+pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> RunOutcome {
     let is_strict = !module.imports.is_empty() && module.imports.iter().all(|i| module.word(i.alias) != "*");
-    let mut run = Run {
+    let mut run = FlowRun {
         language,
         module,
         text,
@@ -47,7 +47,7 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> Outco
         classes: HashMap::new(),
         imports: HashMap::new(),
         nested: vec![true; module.functions.len()],
-        objects: vec![Value::default(); module.classes.len()],
+        objects: vec![FlowValue::default(); module.classes.len()],
         has_run: vec![false; module.classes.len()],
         memo: HashMap::new(),
         expressions: HashMap::new(),
@@ -72,10 +72,10 @@ pub(super) fn run(language: FlowLanguage, module: &Module, text: &[u8]) -> Outco
     run.prepare();
     run.file();
     let flows = run.flows();
-    Outcome { flows, is_complete: run.is_complete, judged: run.judged }
+    RunOutcome { flows, is_complete: run.is_complete, judged: run.judged }
 }
 
-impl<'m> Run<'m> {
+impl<'m> FlowRun<'m> {
     fn prepare(&mut self) {
         for i in &self.module.imports {
             let path = self.module.word(i.path);
@@ -120,7 +120,7 @@ impl<'m> Run<'m> {
     }
 
     fn file(&mut self) {
-        let body: &'m Block = &self.module.body;
+        let body: &'m CodeBlock = &self.module.body;
         self.block(body);
         self.is_alive = true;
         self.globals = std::mem::take(&mut self.env);
@@ -151,8 +151,7 @@ impl<'m> Run<'m> {
         let mut object = self.fresh(id);
         self.run_fields(id);
         let mut methods: Vec<FunctionId> = class.methods.clone();
-        let is_first = |f: &FunctionId| !self.module.functions.get(f.0 as usize).is_some_and(|x| x.is_constructor);
-        methods.sort_by_key(is_first);
+        methods.sort_by_key(|m| !self.is_constructor(*m));
         for round in 0..2 {
             let before = digest(&object);
             for m in &methods {
@@ -162,7 +161,7 @@ impl<'m> Run<'m> {
                 self.is_alive = true;
                 if let Some(after) = self.run_entry(*m, Some(object.clone())) {
                     // Another method may run in a different request.
-                    let after = if is_first(m) { after.map_taints(&doubted) } else { after };
+                    let after = if self.is_constructor(*m) { after } else { after.map_taints(&doubted) };
                     object = join(&object, &after);
                     object.what = What::Instance(id);
                 }
@@ -179,7 +178,7 @@ impl<'m> Run<'m> {
     /// Evaluates the values of fields to report findings in them.
     fn run_fields(&mut self, id: ClassId) {
         let Some(class) = self.module.classes.get(id.0 as usize) else { return };
-        self.frames.push(Frame { class: Some(id), ..Frame::default() });
+        self.frames.push(CallFrame { class: Some(id), ..CallFrame::default() });
         for f in &class.fields {
             let Some(value) = f.value else { continue };
             self.into = Some(f.name);
@@ -192,10 +191,10 @@ impl<'m> Run<'m> {
     }
 
     /// Returns an object of a class in its state before the constructor.
-    pub(super) fn fresh(&mut self, id: ClassId) -> Value {
-        let Some(class) = self.module.classes.get(id.0 as usize) else { return Value::default() };
+    pub(super) fn fresh(&mut self, id: ClassId) -> FlowValue {
+        let Some(class) = self.module.classes.get(id.0 as usize) else { return FlowValue::default() };
         let path = self.base_path(id);
-        let mut object = Value { what: What::Instance(id), path, ..Value::default() };
+        let mut object = FlowValue { what: What::Instance(id), path, ..FlowValue::default() };
         for f in &class.fields {
             let mut v = f.value.map(|v| self.quiet(v)).unwrap_or_default();
             if let Some(ty) = f.ty {
@@ -215,13 +214,13 @@ impl<'m> Run<'m> {
             if v.is_empty() && f.value.is_none() && v.path.is_none() {
                 continue;
             }
-            object.put(Some(Key::Text(self.module.word(f.name).into())), v);
+            object.put(Some(ItemKey::Text(self.module.word(f.name).into())), v);
         }
         object
     }
 
     /// Runs a function as outside code may call it. Returns the object after the call.
-    pub(super) fn run_entry(&mut self, id: FunctionId, this: Option<Value>) -> Option<Value> {
+    pub(super) fn run_entry(&mut self, id: FunctionId, this: Option<FlowValue>) -> Option<FlowValue> {
         let function = self.module.functions.get(id.0 as usize)?;
         if self.silence > 0 {
             return None;
@@ -258,14 +257,20 @@ impl<'m> Run<'m> {
     }
 
     /// Returns the value of a parameter of a function that outside code calls.
-    fn entry_param(&mut self, p: &'m Param, i: usize, handlers: &[&'static Handler], marks: &'m [Mark]) -> Value {
+    fn entry_param(
+        &mut self,
+        p: &'m Param,
+        i: usize,
+        handlers: &[&'static Handler],
+        marks: &'m [Annotation],
+    ) -> FlowValue {
         let declared = p.ty.and_then(|t| self.type_path(t));
         let harmless = self.kinds_of_param(p, marks);
         if harmless == u32::MAX {
             let unknown = self.origin(p.span, "parameter", UNKNOWN_SOURCE, 0);
             return self.number(&unknown);
         }
-        let mut v = Value { path: declared, ..Value::default() };
+        let mut v = FlowValue { path: declared, ..FlowValue::default() };
         let mut takers: Vec<&'static Handler> = Vec::new();
         for h in handlers.iter().copied() {
             if self.takes(h, p, i, declared) {
@@ -351,7 +356,7 @@ impl<'m> Run<'m> {
         h.param_name.contains(&word)
     }
 
-    fn mark_path(&mut self, m: &Mark) -> Option<PathId> {
+    fn mark_path(&mut self, m: &Annotation) -> Option<PathId> {
         self.path_of(m.name)
     }
 
@@ -387,9 +392,6 @@ impl<'m> Run<'m> {
         let ty = f.ty.map(|t| self.module.word(t)).unwrap_or_default();
         let mut out = Vec::new();
         for h in self.table.handlers {
-            let is_any = |l: &[&str], paths: &[PathId]| {
-                l.is_empty() || l.iter().any(|p| paths.iter().any(|m| self.paths.is(*m, p)))
-            };
             let has = !h.decorator.is_empty()
                 || !h.function.is_empty()
                 || !h.base.is_empty()
@@ -397,9 +399,9 @@ impl<'m> Run<'m> {
                 || !h.returns.is_empty();
             if has
                 && h.callee.is_empty()
-                && is_any(h.decorator, &marks)
-                && is_any(h.base, &bases)
-                && is_any(h.class_annotation, &class_marks)
+                && self.admits(h.decorator, &marks)
+                && self.admits(h.base, &bases)
+                && self.admits(h.class_annotation, &class_marks)
                 && (h.function.is_empty() || h.function.iter().any(|p| named(p, name)))
                 && (h.returns.is_empty() || h.returns.iter().any(|r| ty == *r || ty.ends_with(&format!(".{r}"))))
             {
@@ -407,6 +409,11 @@ impl<'m> Run<'m> {
             }
         }
         out
+    }
+
+    /// Returns true if one of the paths matches one of the patterns, or there is no pattern.
+    fn admits(&self, patterns: &[&str], paths: &[PathId]) -> bool {
+        patterns.is_empty() || patterns.iter().any(|p| paths.iter().any(|m| self.paths.is(*m, p)))
     }
 
     /// Returns the handlers that match a function because it is passed to a callee.
@@ -459,8 +466,8 @@ impl<'m> Run<'m> {
     }
 
     /// Returns true if a sink that does no harm by itself receives data that is checked later.
-    fn is_checked_later(&self, subject: Subject, f: &Found) -> bool {
-        let (Subject::Flow(kind), Some(t), true) = (subject, &f.taint, f.is_late) else { return false };
+    fn is_checked_later(&self, subject: FlowSubject, f: &FoundFlow) -> bool {
+        let (FlowSubject::Flow(kind), Some(t), true) = (subject, &f.taint, f.is_late) else { return false };
         self.checked.iter().any(|(origin, kinds)| *origin == t.origin && kinds & kind.bit() != 0)
     }
 }
@@ -481,7 +488,7 @@ fn named(pattern: &str, name: &str) -> bool {
     }
 }
 
-fn digest(v: &Value) -> u64 {
+fn digest(v: &FlowValue) -> u64 {
     use std::hash::Hasher as _;
     let mut h = std::hash::DefaultHasher::new();
     v.feed(&mut h, 0);
@@ -494,8 +501,8 @@ fn line_starts(text: &[u8]) -> Vec<usize> {
     out
 }
 
-fn step(starts: &[usize], span: super::shape::Span, role: StepRole) -> Step {
+fn step(starts: &[usize], span: super::shape::ByteSpan, role: StepRole) -> PathStep {
     let start = span.start as usize;
     let line = starts.partition_point(|s| *s <= start).max(1);
-    Step { line: u32::try_from(line).unwrap_or(u32::MAX), start, end: span.end as usize, role }
+    PathStep { line: u32::try_from(line).unwrap_or(u32::MAX), start, end: span.end as usize, role }
 }

@@ -1,6 +1,6 @@
 //! The texts that a regular expression accepts, and the kinds of flows for which they are harmless.
 
-use super::Kind;
+use super::SinkKind;
 
 /// Returns the kinds for which a text is harmless if it matches a pattern from start to end.
 pub(super) fn strictness(pattern: &str, is_full: bool) -> u32 {
@@ -15,13 +15,13 @@ pub(super) fn strictness(pattern: &str, is_full: bool) -> u32 {
         }
         let mut kinds = u32::MAX;
         if lets_pass(body, '.') && lets_pass(body, '/') {
-            kinds &= !(Kind::Path.bit() | Kind::ZipSlip.bit());
+            kinds &= !(SinkKind::Path.bit() | SinkKind::ZipSlip.bit());
         }
         return kinds;
     }
     // `^/(?!/)`: a path on this site.
     if starts && is_local_path(p) {
-        return Kind::Redirect.bit() | Kind::Url.bit();
+        return SinkKind::Redirect.bit() | SinkKind::Url.bit();
     }
     // `^https://example\.com/`: the host is fixed.
     if starts && (p.contains("://") || p.contains(":\\/\\/")) {

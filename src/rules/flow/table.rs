@@ -1,7 +1,7 @@
 //! Knowledge as static tables. The build script generates them from `knowledge/*.toml`.
 
 use super::slot::{SLOTS, slot};
-use super::{Confidence, EntryTexts, FlowLanguage};
+use super::{EntryTexts, FlowCertainty, FlowLanguage};
 use crate::finding::Severity;
 
 /// A part of a call.
@@ -133,7 +133,7 @@ pub(super) struct Sink {
     pub(super) returns: Option<&'static str>,
     pub(super) late: bool,
     pub(super) cwe: Option<u32>,
-    pub(super) confidence: Confidence,
+    pub(super) confidence: FlowCertainty,
     pub(super) texts: EntryTexts,
 }
 
@@ -174,7 +174,7 @@ pub(super) struct Call {
     pub(super) absent: &'static [&'static str],
     pub(super) into: Option<&'static str>,
     pub(super) cwe: Option<u32>,
-    pub(super) confidence: Confidence,
+    pub(super) confidence: FlowCertainty,
     pub(super) texts: EntryTexts,
 }
 

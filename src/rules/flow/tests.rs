@@ -1,7 +1,7 @@
 //! Tests of the engine's semantics, in Python because it is short. `fixtures/rules` tests languages
 //! and tables.
 
-use super::{Analysis, Confidence, FlowLanguage, Kind, Proof, StepRole, Subject, Trigger, analyse};
+use super::{Analysis, FlowCertainty, FlowLanguage, FlowSubject, Proof, SinkKind, StepRole, Trigger, analyse};
 
 fn may_match(language: FlowLanguage, text: &str) -> bool {
     Trigger::new(language, text.as_bytes()).may_match_file()
@@ -16,8 +16,9 @@ fn lines(code: &str) -> Vec<u32> {
 }
 
 fn strong(a: &Analysis) -> Vec<u32> {
-    let is_strong = |f: &&super::Flow| f.confidence > Confidence::Low && matches!(f.subject, Subject::Flow(_));
-    a.flows.iter().filter(is_strong).filter_map(|f| f.sink().map(|s| s.line)).collect()
+    let flows =
+        a.flows.iter().filter(|f| f.confidence > FlowCertainty::Low && matches!(f.subject, FlowSubject::Flow(_)));
+    flows.filter_map(|f| f.sink().map(|s| s.line)).collect()
 }
 
 #[test]
@@ -31,12 +32,12 @@ fn data_reaches_a_sink_through_variables() {
 fn steps_lead_from_source_to_sink() {
     let code = b"from flask import request\nimport os\nx = request.args['a']\ny = 'ls ' + x\nos.system(y)\n";
     let a = analyse(FlowLanguage::Python, code);
-    let flow = a.flows.iter().find(|f| f.subject == Subject::Flow(Kind::Command)).unwrap();
+    let flow = a.flows.iter().find(|f| f.subject == FlowSubject::Flow(SinkKind::Command)).unwrap();
     let steps: Vec<(u32, StepRole)> = flow.steps.iter().map(|s| (s.line, s.role)).collect();
     assert_eq!(steps.first(), Some(&(3, StepRole::Source)));
     assert_eq!(steps.last(), Some(&(5, StepRole::Sink)));
     assert!(steps.contains(&(4, StepRole::Through)));
-    assert_eq!((flow.proof, flow.confidence), (Proof::Request, Confidence::High));
+    assert_eq!((flow.proof, flow.confidence), (Proof::Request, FlowCertainty::High));
 }
 
 #[test]
@@ -80,7 +81,9 @@ fn a_check_of_one_thing_is_not_a_check_of_another() {
 
 #[test]
 fn anchored_strict_expressions_are_checks() {
-    let code = |p: &str| format!("x = request.args['a']\nif re.fullmatch(r'{p}', x):\n    os.system(x)\n");
+    fn code(pattern: &str) -> String {
+        format!("x = request.args['a']\nif re.fullmatch(r'{pattern}', x):\n    os.system(x)\n")
+    }
     assert_eq!(lines(&code("[a-z0-9_]+")), [0_u32; 0]);
     assert_eq!(lines(&code(".*")), [3]);
     assert_eq!(lines("x = request.args['a']\nif re.search(r'[a-z]+', x):\n    os.system(x)\n"), [3]);
@@ -137,11 +140,11 @@ fn numbers_and_truth_values_are_harmless() {
 fn parameters_of_unknown_origin_are_only_suggestions() {
     let a = analyse(FlowLanguage::Python, b"import os\n\ndef f(x):\n    os.system(x)\n");
     assert_eq!(strong(&a), [0_u32; 0]);
-    assert!(a.flows.iter().any(|f| f.proof == Proof::Unknown && f.confidence == Confidence::Low));
+    assert!(a.flows.iter().any(|f| f.proof == Proof::Unknown && f.confidence == FlowCertainty::Low));
 }
 
 /// The confidence of the only flow, whose data is of unknown origin.
-fn of_unknown_origin(code: &str) -> Option<Confidence> {
+fn of_unknown_origin(code: &str) -> Option<FlowCertainty> {
     let a = analyse(FlowLanguage::Python, format!("import os\ndef f(x, conn):\n    {code}\n").as_bytes());
     assert!(a.flows.iter().all(|f| f.proof == Proof::Unknown), "{code}");
     a.flows.first().map(|f| f.confidence)
@@ -157,16 +160,15 @@ fn a_value_of_unknown_origin_has_low_confidence_also_where_most_values_do_harm()
         "conn.execute(\"INSERT INTO t VALUES (1, '%s')\" % x)",
         "os.execvp('sh', ['sh', '-c', 'ls ' + x])",
     ] {
-        assert_eq!(of_unknown_origin(code), Some(Confidence::Low), "{code}");
+        assert_eq!(of_unknown_origin(code), Some(FlowCertainty::Low), "{code}");
     }
 }
 
 #[test]
 fn the_code_after_a_counted_loop_is_reached() {
-    let after = |language, code: &str| {
-        let a = analyse(language, code.as_bytes());
-        strong(&a)
-    };
+    fn after(language: FlowLanguage, code: &str) -> Vec<u32> {
+        strong(&analyse(language, code.as_bytes()))
+    }
     let c =
         "int main(int argc, char **argv) {\n  for (int i = 0; i < 9; i++) { puts(\"x\"); }\n  system(argv[1]);\n}\n";
     assert_eq!(after(FlowLanguage::C, c), [3]);
@@ -181,7 +183,7 @@ fn the_code_after_a_counted_loop_is_reached() {
 fn libc_builds_texts_step_by_step() {
     let code = "int main(int argc, char **argv) {\n  char q[99];\n  strcpy(q, \"SELECT * FROM t WHERE a = '\");\n  strcat(q, argv[1]);\n  strcat(q, \"'\");\n  mysql_query(db, q);\n  sprintf(q, \"SELECT * FROM t LIMIT %d\", atoi(argv[1]));\n  mysql_query(db, q);\n}\n";
     let a = analyse(FlowLanguage::C, code.as_bytes());
-    let sql = a.flows.iter().filter(|f| f.subject == Subject::Flow(Kind::Sql));
+    let sql = a.flows.iter().filter(|f| f.subject == FlowSubject::Flow(SinkKind::Sql));
     assert_eq!(sql.filter_map(|f| f.sink().map(|s| s.line)).collect::<Vec<_>>(), [6]);
 }
 
@@ -247,24 +249,22 @@ fn files_without_sinks_are_not_parsed() {
 
 #[test]
 fn kinds_are_in_the_order_of_the_tables() {
-    assert_eq!(Kind::ALL.first().map(|k| k.name()), Some("sql"));
-    assert_eq!(Kind::ALL.last().map(|k| k.name()), Some("cors"));
-    assert_eq!(Kind::ALL.len(), 27);
+    assert_eq!(SinkKind::ALL.first().map(|k| k.name()), Some("sql"));
+    assert_eq!(SinkKind::ALL.last().map(|k| k.name()), Some("cors"));
+    assert_eq!(SinkKind::ALL.len(), 27);
 }
 
 #[test]
 fn a_file_without_the_module_of_a_call_is_not_parsed() {
-    let python = |text: &str| may_match(FlowLanguage::Python, text);
-    assert!(python("import subprocess\nsubprocess.run(x, shell=True)\n"));
-    assert!(!python("import threading\nworker.run(x)\n"));
-    assert!(!python("import subprocess\nrun = x\n"), "no call");
+    assert!(may_match(FlowLanguage::Python, "import subprocess\nsubprocess.run(x, shell=True)\n"));
+    assert!(!may_match(FlowLanguage::Python, "import threading\nworker.run(x)\n"));
+    assert!(!may_match(FlowLanguage::Python, "import subprocess\nrun = x\n"), "no call");
     // The module can have another name.
-    assert!(python("import subprocess as sp\nsp.run(x, shell=True)\n"));
+    assert!(may_match(FlowLanguage::Python, "import subprocess as sp\nsp.run(x, shell=True)\n"));
 }
 
 #[test]
 fn a_sink_that_needs_data_of_requests_counts_only_in_files_that_can_have_some() {
-    let python = |text: &str| may_match(FlowLanguage::Python, text);
-    assert!(!python("import os\nos.chdir(x)\n"));
-    assert!(python("import os\nfrom flask import request\nos.chdir(request.args['x'])\n"));
+    assert!(!may_match(FlowLanguage::Python, "import os\nos.chdir(x)\n"));
+    assert!(may_match(FlowLanguage::Python, "import os\nfrom flask import request\nos.chdir(request.args['x'])\n"));
 }

@@ -9,7 +9,7 @@
 use super::prefilter::{has_index, has_stand_in};
 use super::sink::same;
 use super::table::{Condition, Handler, Pattern, Place, Role, Sink, Table};
-use super::word::{Word, is_indirect, words, words_where};
+use super::word::{CodeWord, is_indirect, words, words_where};
 use super::{FlowLanguage, is_word};
 use foldhash::fast::RandomState;
 use std::cell::{OnceCell, RefCell};
@@ -109,29 +109,32 @@ impl<'t> Trigger<'t> {
             }
         }
         // The other sinks need data from outside. The result of a handler is a page.
-        let has_item = || matches!(self.language, FlowLanguage::C | FlowLanguage::Cpp) && has_index(part);
-        (has_weak || has_item()) && self.has_source() || self.is_returned(part)
+        let may_have_item = matches!(self.language, FlowLanguage::C | FlowLanguage::Cpp);
+        (has_weak || may_have_item && has_index(part)) && self.has_source() || self.is_returned(part)
     }
 
     /// Returns true if the file can have data from outside and a sink that the data can reach. Each
     /// changed line can be a step between them.
     pub fn may_flow(&self) -> bool {
-        let is_open = |(pattern, word): (&Pattern, Word<'_>)| match pattern.role {
+        self.has_source() && self.candidates(self.text).any(|(pattern, word)| self.is_open_sink(pattern, word))
+    }
+
+    /// Returns true if a word can be a sink whose value is not a constant.
+    fn is_open_sink(&self, pattern: &Pattern, word: CodeWord<'_>) -> bool {
+        match pattern.role {
             Role::Sink(at) => {
                 self.table.sinks.get(usize::from(at)).is_some_and(|s| !self.is_constant(s, pattern, word))
             }
             _ => false,
-        };
-        self.has_source() && self.candidates(self.text).any(is_open)
+        }
     }
 
     /// Returns true if a part has a word of a sanitizer, a check or a call of interest, or a setting
     /// whose absence makes a call dangerous. A change that removes such a word can complete a flow,
     /// or fulfil the conditions of a call.
     pub fn has_protection_in(&self, part: &[u8]) -> bool {
-        let protects = |p: &Pattern| matches!(p.role, Role::Sanitizer(_) | Role::Guard(_) | Role::Call(_));
         has_stand_in(self.language, part)
-            || self.candidates(part).any(|(p, _)| protects(p))
+            || self.candidates(part).any(|(p, _)| matches!(p.role, Role::Sanitizer(_) | Role::Guard(_) | Role::Call(_)))
             || words(part).any(|word| self.settings().contains(&word.text))
     }
 
@@ -142,27 +145,30 @@ impl<'t> Trigger<'t> {
 
     /// Returns true if the first argument of a sink is a literal, and the sink gets data only from
     /// that argument.
-    fn is_constant(&self, sink: &Sink, pattern: &Pattern, word: Word<'_>) -> bool {
-        let is_absent = |place: &Place| match place {
-            Place::Arg(0) => true,
-            Place::Keyword(name) => name.split('.').next_back().is_some_and(|name| !self.words().contains(name)),
-            _ => false,
-        };
+    fn is_constant(&self, sink: &Sink, pattern: &Pattern, word: CodeWord<'_>) -> bool {
         pattern.call
             && !sink.args.is_empty()
-            && sink.args.iter().all(is_absent)
+            && sink.args.iter().all(|place| self.is_first_or_absent(place))
             && word.literal(self.language).is_some()
     }
 
+    /// Returns true for the first argument, and for a keyword that the file does not have.
+    fn is_first_or_absent(&self, place: &Place) -> bool {
+        match place {
+            Place::Arg(0) => true,
+            Place::Keyword(name) => name.split('.').next_back().is_some_and(|name| !self.words().contains(name)),
+            _ => false,
+        }
+    }
+
     /// Returns the patterns that a part of the file can match.
-    fn candidates<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = (&'static Pattern, Word<'s>)> + 's {
-        let is_index = |rest: &[u8]| rest.iter().find(|b| !matches!(b, b' ' | b'\t')) == Some(&b'[');
-        let is_known = move |word: &[u8], rest: &[u8]| self.table.may_end(word) || is_index(rest);
-        words_where(part, is_known).flat_map(move |word| self.named(word).map(move |pattern| (pattern, word)))
+    fn candidates<'s>(&'s self, part: &'s [u8]) -> impl Iterator<Item = (&'static Pattern, CodeWord<'s>)> + 's {
+        words_where(part, move |word, rest| self.table.may_end(word) || opens_index(rest))
+            .flat_map(move |word| self.named(word).map(move |pattern| (pattern, word)))
     }
 
     /// Returns the patterns that a word can match.
-    fn named<'s>(&'s self, word: Word<'s>) -> impl Iterator<Item = &'static Pattern> + 's {
+    fn named<'s>(&'s self, word: CodeWord<'s>) -> impl Iterator<Item = &'static Pattern> + 's {
         let mut ending = self.table.ending(word.text);
         let mut is_indexed = word.after() == Some(b'[');
         if (is_indexed || !ending.is_empty()) && word.is_in_comment(self.language) {
@@ -173,13 +179,13 @@ impl<'t> Trigger<'t> {
     }
 
     /// Returns the patterns that an index or key of a word can match: `session.[]=()` for `session[`.
-    fn indexed(&self, word: Word<'_>) -> impl Iterator<Item = &'static Pattern> + use<> {
+    fn indexed(&self, word: CodeWord<'_>) -> impl Iterator<Item = &'static Pattern> + use<> {
         let (table, of_word) = (self.table, word.text.to_owned());
         let patterns = ["[]", "[]="].into_iter().flat_map(|end| table.ending(end));
         patterns.filter(move |p| !p.prefix.is_empty() && last_of(p.prefix) == of_word)
     }
 
-    fn may_be(&self, pattern: &'static Pattern, word: Word<'_>) -> bool {
+    fn may_be(&self, pattern: &'static Pattern, word: CodeWord<'_>) -> bool {
         let is_named = match pattern.prefix.is_empty() {
             true => pattern.any || !self.is_of_object(word),
             false => {
@@ -197,7 +203,7 @@ impl<'t> Trigger<'t> {
     }
 
     /// Returns true if a word is the member of a value, and cannot be a function without a receiver: `store.session()`.
-    fn is_of_object(&self, word: Word<'_>) -> bool {
+    fn is_of_object(&self, word: CodeWord<'_>) -> bool {
         let has_objects =
             !matches!(self.language, FlowLanguage::Ruby | FlowLanguage::Php | FlowLanguage::C | FlowLanguage::Cpp);
         let Some(name) = word.receiver().filter(|_| has_objects) else { return false };
@@ -208,7 +214,7 @@ impl<'t> Trigger<'t> {
     /// Returns false if the receiver of a member differs from the receiver of a pattern:
     /// `tool.run()` is not `app.run()` if no line gives `tool` a value or a type. Applies only to
     /// languages whose declarations show that.
-    fn may_be_received(&self, pattern: &'static Pattern, word: Word<'_>) -> bool {
+    fn may_be_received(&self, pattern: &'static Pattern, word: CodeWord<'_>) -> bool {
         let shows = matches!(
             self.language,
             FlowLanguage::Python | FlowLanguage::JavaScript | FlowLanguage::TypeScript | FlowLanguage::Tsx
@@ -240,7 +246,7 @@ impl<'t> Trigger<'t> {
 
     /// Returns true if a word has no receiver but the pattern is a member of a type, because a
     /// field has a receiver.
-    fn is_bare_member(&self, pattern: &Pattern, word: Word<'_>) -> bool {
+    fn is_bare_member(&self, pattern: &Pattern, word: CodeWord<'_>) -> bool {
         let has_receivers = matches!(self.language, FlowLanguage::Python | FlowLanguage::Go);
         let is_type = last_of(pattern.prefix).starts_with(|c: char| c.is_ascii_uppercase());
         let is_quoted = matches!(word.before(), Some(b'"' | b'\''));
@@ -248,7 +254,7 @@ impl<'t> Trigger<'t> {
     }
 
     /// Returns true if the file can have a value or a module of this path before a word.
-    fn may_have(&self, prefix: &'static str, word: Word<'_>) -> bool {
+    fn may_have(&self, prefix: &'static str, word: CodeWord<'_>) -> bool {
         // A snippet without imports uses the usual modules, and names of C# need no import in the
         // file.
         let is_member = word.is_member();
@@ -302,7 +308,7 @@ impl<'t> Trigger<'t> {
 
     /// Returns false if the text shows that the conditions of a call of interest do not hold for
     /// its first argument.
-    fn may_hold(&self, call: u16, word: Word<'_>) -> bool {
+    fn may_hold(&self, call: u16, word: CodeWord<'_>) -> bool {
         let Some(call) = self.table.calls.get(usize::from(call)) else { return true };
         let is_direct = !is_indirect(word.whole, word.start, word.end);
         call.when.iter().all(|condition| {
@@ -320,7 +326,7 @@ impl<'t> Trigger<'t> {
     }
 
     /// Returns false if a condition on the first argument of a call does not hold.
-    fn may_hold_first(&self, condition: &'static Condition, word: Word<'_>) -> bool {
+    fn may_hold_first(&self, condition: &'static Condition, word: CodeWord<'_>) -> bool {
         let start = condition.text.and_then(|text| text.strip_prefix('^')).and_then(needed_word);
         if let (Some(start), Some(arguments)) =
             (start.filter(|start| starts_with_word(condition, start)), word.arguments())
@@ -345,8 +351,9 @@ impl<'t> Trigger<'t> {
 
     /// Returns true if the file can have data from outside.
     fn has_source(&self) -> bool {
-        let is_source = |p: &Pattern| matches!(p.role, Role::Source(_));
-        *self.has_source.get_or_init(|| self.has_handler() || self.candidates(self.text).any(|(p, _)| is_source(p)))
+        *self.has_source.get_or_init(|| {
+            self.has_handler() || self.candidates(self.text).any(|(p, _)| matches!(p.role, Role::Source(_)))
+        })
     }
 
     /// Returns true if a function of the file can be a handler that a framework calls with data.
@@ -386,14 +393,15 @@ impl<'t> Trigger<'t> {
             Some(start) => (start, true),
             None => (last_of(name), false),
         };
-        let is_name = |at: usize| {
-            let rest = &self.text[at + name.len()..];
-            let more = rest.iter().take_while(|b| is_start && is_word(**b)).count();
-            let rest = &rest[more..];
-            !at.checked_sub(1).is_some_and(|i| is_word(self.text[i]))
-                && matches!(rest.trim_ascii_start().first(), Some(b'(' | b'=' | b':' | b'<'))
-        };
-        name.is_empty() || memchr::memmem::find_iter(self.text, name).any(is_name)
+        let mut found = memchr::memmem::find_iter(self.text, name);
+        name.is_empty()
+            || found.any(|at| {
+                let rest = &self.text[at + name.len()..];
+                let more = rest.iter().take_while(|b| is_start && is_word(**b)).count();
+                let rest = &rest[more..];
+                !at.checked_sub(1).is_some_and(|i| is_word(self.text[i]))
+                    && matches!(rest.trim_ascii_start().first(), Some(b'(' | b'=' | b':' | b'<'))
+            })
     }
 
     /// Returns true if the file can have a class that extends a class of this path.
@@ -429,18 +437,21 @@ impl<'t> Trigger<'t> {
     /// Returns true if a text can be the end of a handler that returns a page. In Ruby, the last
     /// expression is the end.
     fn is_returned(&self, text: &[u8]) -> bool {
-        let returns = || words(text).any(|word| word.text == "return");
-        let is_page = |h: &&Handler| self.table.sinks.iter().any(|s| s.returns.is_some_and(|r| r == h.framework));
         match self.language {
             FlowLanguage::Ruby => self.words().contains("sinatra"),
             FlowLanguage::Python => {
-                returns() && self.table.handlers.iter().filter(is_page).any(|h| self.may_have_handler(h))
+                has_return(text) && self.table.handlers.iter().any(|h| self.has_pages(h) && self.may_have_handler(h))
             }
             FlowLanguage::Java | FlowLanguage::Kotlin => {
-                returns() && PAGES.iter().any(|word| self.words().contains(word))
+                has_return(text) && PAGES.iter().any(|word| self.words().contains(word))
             }
             _ => false,
         }
+    }
+
+    /// Returns true if the framework of a handler sends what the handler returns as a page.
+    fn has_pages(&self, handler: &Handler) -> bool {
+        self.table.sinks.iter().any(|s| s.returns.is_some_and(|r| r == handler.framework))
     }
 
     fn words(&self) -> &Words<'t> {
@@ -456,6 +467,16 @@ impl<'t> Trigger<'t> {
             marked.flat_map(words).chain(inner).map(|word| word.text).collect()
         })
     }
+}
+
+/// Returns true if a text has the keyword `return`.
+fn has_return(text: &[u8]) -> bool {
+    words(text).any(|word| word.text == "return")
+}
+
+/// Returns true if a bracket follows a word.
+fn opens_index(rest: &[u8]) -> bool {
+    rest.iter().find(|b| !matches!(b, b' ' | b'\t')) == Some(&b'[')
 }
 
 /// Returns true if a word of Python, JavaScript, Go or C can be the name of a parameter: `=>` or a
@@ -483,8 +504,8 @@ fn is_parameter(text: &[u8], at: usize, len: usize) -> bool {
 
 /// Returns true if a part of a text starts and ends at word boundaries.
 fn is_whole(text: &[u8], at: usize, len: usize) -> bool {
-    let is_inside = |b: Option<&u8>| b.is_some_and(|b| is_word(*b));
-    !is_inside(text.get(at + len)) && !is_inside(at.checked_sub(1).and_then(|i| text.get(i)))
+    let before = at.checked_sub(1).and_then(|i| text.get(i));
+    !text.get(at + len).is_some_and(|b| is_word(*b)) && !before.is_some_and(|b| is_word(*b))
 }
 
 /// Returns the text before the parenthesis that is open at the end of a text.
@@ -646,7 +667,9 @@ mod tests {
 
     #[test]
     fn a_base_and_a_callee_are_where_a_framework_is_used() {
-        let has = |language, text: &str| Trigger::new(language, text.as_bytes()).has_handler();
+        fn has(language: FlowLanguage, text: &str) -> bool {
+            Trigger::new(language, text.as_bytes()).has_handler()
+        }
         assert!(has(FlowLanguage::CSharp, "class A : Controller { public string B(string c) => c; }"));
         assert!(!has(
             FlowLanguage::CSharp,
@@ -658,10 +681,9 @@ mod tests {
 
     #[test]
     fn a_parameter_has_a_body_behind_its_parentheses() {
-        let is_parameter = |text: &str| {
-            let at = text.find("req").unwrap();
-            is_parameter(text.as_bytes(), at, 3)
-        };
+        fn has_parameter(text: &str) -> bool {
+            is_parameter(text.as_bytes(), text.find("req").unwrap(), 3)
+        }
         for text in [
             "app.get('/', (req, res) => {})",
             "req => req.body",
@@ -671,10 +693,10 @@ mod tests {
             "def view(\n    req,\n):\n    pass",
             "view = lambda req: req.GET",
         ] {
-            assert!(is_parameter(text), "{text}");
+            assert!(has_parameter(text), "{text}");
         }
         for text in ["f(req);", "const req = 1;", "# the req of a client\n"] {
-            assert!(!is_parameter(text), "{text}");
+            assert!(!has_parameter(text), "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::Proof;
 use super::paths::PathId;
-use super::shape::{ClassId, FunctionId, Span, Sym};
+use super::shape::{ByteSpan, ClassId, FunctionId, Sym};
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
@@ -62,8 +62,8 @@ impl Const {
 
 /// A source in this file.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Origin {
-    pub(super) span: Span,
+pub(super) struct TaintOrigin {
+    pub(super) span: ByteSpan,
     pub(super) label: &'static str,
     /// Index into `format::SOURCES`.
     pub(super) kind: u8,
@@ -87,7 +87,7 @@ pub(super) fn proof_of(kind: u8) -> Proof {
 /// A position that data passed, and the positions before it.
 #[derive(Debug)]
 pub(super) struct Trail {
-    pub(super) span: Span,
+    pub(super) span: ByteSpan,
     pub(super) before: Option<Rc<Trail>>,
     pub(super) len: u32,
 }
@@ -113,7 +113,7 @@ pub(super) type Taints = Option<Rc<Vec<Taint>>>;
 
 /// A key of a collection.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum Key {
+pub(super) enum ItemKey {
     Int(i64),
     Text(Rc<str>),
 }
@@ -121,9 +121,9 @@ pub(super) enum Key {
 /// The contents of a collection or object.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Items {
-    pub(super) keys: BTreeMap<Key, Value>,
+    pub(super) keys: BTreeMap<ItemKey, FlowValue>,
     /// The values under unknown keys.
-    pub(super) rest: Option<Value>,
+    pub(super) rest: Option<FlowValue>,
     /// The keys are the indexes 0, 1, 2 … of a list whose items are all known.
     pub(super) is_list: bool,
     /// Depth of nested collections, and the number of items in all of them.
@@ -149,11 +149,10 @@ impl Items {
 
     /// Counts the items again.
     fn count(&mut self) {
-        let inside = |v: &Value| v.items.as_ref().map_or((0, 0), |i| (i.level, i.size));
         let mut size = 0u32;
         let mut level = 0;
         for v in self.keys.values().chain(&self.rest) {
-            let (l, s) = inside(v);
+            let (l, s) = v.items.as_ref().map_or((0, 0), |i| (i.level, i.size));
             level = level.max(l);
             size = size.saturating_add(s + 1);
         }
@@ -174,7 +173,7 @@ pub(super) enum What {
 
 /// The possible values of a variable.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Value {
+pub(super) struct FlowValue {
     pub(super) taints: Taints,
     pub(super) constant: Option<Const>,
     /// Origin of the value, or its type.
@@ -188,7 +187,7 @@ pub(super) struct Value {
 /// Placeholder for an unknown part of a text.
 pub(super) const GAP: char = '\u{fffc}';
 
-impl Value {
+impl FlowValue {
     /// Returns a value that is a known constant.
     pub(super) fn constant(c: Const) -> Self {
         Self { constant: Some(c), ..Self::default() }
@@ -231,7 +230,9 @@ impl Value {
     pub(super) fn outer(&self) -> Taints {
         let mut out = self.taints.clone();
         let Some(items) = &self.items else { return out };
-        for v in items.rest.iter().chain(items.keys.iter().filter(|(k, _)| matches!(k, Key::Int(_))).map(|(_, v)| v)) {
+        for v in
+            items.rest.iter().chain(items.keys.iter().filter(|(k, _)| matches!(k, ItemKey::Int(_))).map(|(_, v)| v))
+        {
             out = join_taints(&out, &v.deep());
         }
         out
@@ -249,7 +250,7 @@ impl Value {
     }
 
     /// Returns the value under a key. `None` as key: any key.
-    pub(super) fn item(&self, key: Option<&Key>) -> Self {
+    pub(super) fn item(&self, key: Option<&ItemKey>) -> Self {
         let own = Self::tainted(self.taints.clone());
         let Some(items) = &self.items else { return own };
         match key {
@@ -280,13 +281,13 @@ impl Value {
     }
 
     /// Stores a value under a key. `None` as key: an unknown key.
-    pub(super) fn put(&mut self, key: Option<Key>, value: Self) {
+    pub(super) fn put(&mut self, key: Option<ItemKey>, value: Self) {
         let value = value.small();
         let items = Rc::make_mut(self.items.get_or_insert_with(Rc::default));
         items.touch();
         match key {
             Some(k) if items.keys.len() < MOST_ITEMS || items.keys.contains_key(&k) => {
-                if let Key::Int(i) = k
+                if let ItemKey::Int(i) = k
                     && items.is_list
                     && usize::try_from(i).is_ok_and(|i| i > items.keys.len())
                 {
@@ -309,7 +310,7 @@ impl Value {
     pub(super) fn push(&mut self, value: Self) {
         let list = self.items.get_or_insert_with(|| Rc::new(Items::list()));
         let key = match i64::try_from(list.keys.len()) {
-            Ok(i) if list.is_list => Some(Key::Int(i)),
+            Ok(i) if list.is_list => Some(ItemKey::Int(i)),
             _ => None,
         };
         self.put(key, value);
@@ -323,10 +324,10 @@ impl Value {
             return Self::tainted(self.taints.clone());
         }
         items.touch();
-        let removed = items.keys.remove(&Key::Int(index)).unwrap_or_default();
+        let removed = items.keys.remove(&ItemKey::Int(index)).unwrap_or_default();
         let old = std::mem::take(&mut items.keys);
         for (i, v) in (0i64..).zip(old.into_values()) {
-            items.keys.insert(Key::Int(i), v);
+            items.keys.insert(ItemKey::Int(i), v);
         }
         removed
     }
@@ -370,6 +371,11 @@ impl Value {
         self.map_taints(&|t| Taint { clean: t.clean & !kinds, ..t.clone() })
     }
 
+    /// Returns true for the constant `null`.
+    fn is_null(&self) -> bool {
+        self.constant == Some(Const::Null)
+    }
+
     /// Returns the value with some of its data harmless for kinds. If no data is given, all data
     /// becomes harmless.
     pub(super) fn clean_data(&self, kinds: u32, data: &Taints) -> Self {
@@ -378,8 +384,10 @@ impl Value {
         if is_all {
             return self.clean(kinds);
         }
-        let is_given = |t: &Taint| data.iter().any(|d| d.origin == t.origin);
-        self.map_taints(&|t| Taint { clean: if is_given(t) { t.clean | kinds } else { t.clean }, ..t.clone() })
+        self.map_taints(&|t| {
+            let is_given = data.iter().any(|d| d.origin == t.origin);
+            Taint { clean: if is_given { t.clean | kinds } else { t.clean }, ..t.clone() }
+        })
     }
 
     /// Feeds the properties that matter for a call into a hash.
@@ -413,7 +421,7 @@ impl Value {
     }
 
     /// Forgets an item with a text as key.
-    pub(super) fn forget(&mut self, key: &Key) {
+    pub(super) fn forget(&mut self, key: &ItemKey) {
         if let Some(items) = &mut self.items {
             let items = Rc::make_mut(items);
             items.touch();
@@ -463,7 +471,7 @@ pub(super) fn join_taints(a: &Taints, b: &Taints) -> Taints {
 }
 
 /// Joins the values of two branches.
-pub(super) fn join(a: &Value, b: &Value) -> Value {
+pub(super) fn join(a: &FlowValue, b: &FlowValue) -> FlowValue {
     if a.is_same(b) {
         return a.clone();
     }
@@ -471,11 +479,10 @@ pub(super) fn join(a: &Value, b: &Value) -> Value {
         (Some(x), Some(y)) if x == y => Some(x.clone()),
         _ => None,
     };
-    let is_null = |v: &Value| v.constant == Some(Const::Null);
     let path = match (a.path, b.path) {
         (Some(x), Some(y)) if x == y => Some(x),
-        (Some(x), None) if is_null(b) || b.is_empty() => Some(x),
-        (None, Some(y)) if is_null(a) || a.is_empty() => Some(y),
+        (Some(x), None) if b.is_null() || b.is_empty() => Some(x),
+        (None, Some(y)) if a.is_null() || a.is_empty() => Some(y),
         (x, y) => x.or(y),
     };
     let what = if a.what == What::Other { b.what } else { a.what };
@@ -484,10 +491,10 @@ pub(super) fn join(a: &Value, b: &Value) -> Value {
         (x, y) => x.clone().or_else(|| y.clone()),
     };
     let known = if a.known == b.known { a.known.clone() } else { None };
-    Value { taints: join_taints(&a.taints, &b.taints), constant, path, items, what, known }
+    FlowValue { taints: join_taints(&a.taints, &b.taints), constant, path, items, what, known }
 }
 
-impl Value {
+impl FlowValue {
     /// Returns true if both values are copies of one value. Compares pointers, not contents.
     fn is_same(&self, other: &Self) -> bool {
         let taints = match (&self.taints, &other.taints) {
@@ -522,13 +529,13 @@ fn join_items(a: &Rc<Items>, b: &Rc<Items>) -> Rc<Items> {
     for (k, v) in &a.keys {
         let joined = match b.keys.get(k) {
             Some(w) => join(v, w),
-            None => Value { constant: None, ..v.clone() },
+            None => FlowValue { constant: None, ..v.clone() },
         };
         out.keys.insert(k.clone(), joined);
     }
     for (k, v) in &b.keys {
         if !a.keys.contains_key(k) && out.keys.len() < MOST_ITEMS {
-            out.keys.insert(k.clone(), Value { constant: None, ..v.clone() });
+            out.keys.insert(k.clone(), FlowValue { constant: None, ..v.clone() });
         }
     }
     out.rest = match (&a.rest, &b.rest) {
@@ -543,18 +550,18 @@ fn join_items(a: &Rc<Items>, b: &Rc<Items>) -> Rc<Items> {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Env {
     /// Sorted.
-    vars: Rc<Vec<(Sym, Value)>>,
+    vars: Rc<Vec<(Sym, FlowValue)>>,
     /// Texts of expressions that a check has found harmless, by hash, for kinds.
     checked: Rc<Vec<(u64, u32)>>,
 }
 
 impl Env {
-    pub(super) fn get(&self, name: Sym) -> Option<&Value> {
+    pub(super) fn get(&self, name: Sym) -> Option<&FlowValue> {
         let i = self.vars.binary_search_by_key(&name, |(n, _)| *n).ok()?;
         self.vars.get(i).map(|(_, v)| v)
     }
 
-    pub(super) fn set(&mut self, name: Sym, value: Value) {
+    pub(super) fn set(&mut self, name: Sym, value: FlowValue) {
         let at = self.vars.binary_search_by_key(&name, |(n, _)| *n);
         let vars = Rc::make_mut(&mut self.vars);
         match at {

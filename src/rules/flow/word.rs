@@ -12,7 +12,7 @@ const MOST_BEFORE: usize = 1000;
 
 /// A word of a text, and the bytes around it.
 #[derive(Clone, Copy)]
-pub(super) struct Word<'t> {
+pub(super) struct CodeWord<'t> {
     pub(super) text: &'t str,
     /// The text that contains the word, and the range of the word in it.
     pub(super) whole: &'t [u8],
@@ -20,7 +20,7 @@ pub(super) struct Word<'t> {
     pub(super) end: usize,
 }
 
-impl<'t> Word<'t> {
+impl<'t> CodeWord<'t> {
     pub(super) fn before(&self) -> Option<u8> {
         self.start.checked_sub(1).map(|i| self.whole[i])
     }
@@ -180,7 +180,7 @@ fn quoted_literal(text: &[u8], quote: u8, language: FlowLanguage, is_raw: bool) 
 }
 
 /// Returns the words of a text. A back-tick is also a word.
-pub(super) fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
+pub(super) fn words(text: &[u8]) -> impl Iterator<Item = CodeWord<'_>> {
     words_where(text, |_, _| true)
 }
 
@@ -188,7 +188,7 @@ pub(super) fn words(text: &[u8]) -> impl Iterator<Item = Word<'_>> {
 pub(super) fn words_where<'t>(
     text: &'t [u8],
     is_wanted: impl Fn(&[u8], &[u8]) -> bool,
-) -> impl Iterator<Item = Word<'t>> {
+) -> impl Iterator<Item = CodeWord<'t>> {
     let whole = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     let mut at = 0;
     std::iter::from_fn(move || {
@@ -202,7 +202,7 @@ pub(super) fn words_where<'t>(
                 && is_wanted(bytes, &whole[end..])
                 && let Ok(text) = std::str::from_utf8(bytes)
             {
-                return Some(Word { text, whole, start, end });
+                return Some(CodeWord { text, whole, start, end });
             }
         }
         None
@@ -236,7 +236,7 @@ mod tests {
     use super::*;
 
     /// Returns the word of a text that a preceding bar marks.
-    fn marked(text: &str) -> Word<'static> {
+    fn marked(text: &str) -> CodeWord<'static> {
         let start = text.find('|').unwrap();
         let whole: &'static str = text.replacen('|', "", 1).leak();
         words(whole.as_bytes()).find(|word| word.start == start).unwrap()
@@ -276,7 +276,9 @@ mod tests {
 
     #[test]
     fn the_first_argument_is_a_literal_where_nothing_else_can_be_in_it() {
-        let literal = |language, text: &str| marked(text).literal(language).map(Cow::into_owned);
+        fn literal(language: FlowLanguage, text: &str) -> Option<String> {
+            marked(text).literal(language).map(Cow::into_owned)
+        }
         for (language, text, value) in [
             (FlowLanguage::Python, "|open('a.json', m)", "a.json"),
             (FlowLanguage::Python, r"re.|compile(r'^(\d+)$')", r"^(\d+)$"),

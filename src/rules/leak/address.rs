@@ -15,14 +15,13 @@ pub(super) fn find(text: &[u8], out: &mut Vec<Range<usize>>) {
             continue;
         }
         let start = at + 3;
-        let ends = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>');
         let rest = &text[start..text.len().min(start + AUTHORITY)];
-        let Some(first) = rest.iter().position(|b| *b == b'@' || ends(b)) else { continue };
+        let Some(first) = rest.iter().position(|b| *b == b'@' || ends_address(*b)) else { continue };
         done = start + first;
         if rest[first] != b'@' {
             continue;
         }
-        let host = rest[first..].iter().position(|b| ends(b) || matches!(b, b'/' | b'?' | b'#' | b','));
+        let host = rest[first..].iter().position(|b| ends_address(*b) || matches!(b, b'/' | b'?' | b'#' | b','));
         let end = host.map_or(rest.len(), |i| first + i);
         let sign = memchr::memrchr(b'@', &rest[..end]).unwrap_or(first);
         let Some(colon) = memchr::memchr(b':', &rest[..sign]) else { continue };
@@ -30,6 +29,11 @@ pub(super) fn find(text: &[u8], out: &mut Vec<Range<usize>>) {
             out.push(start + colon + 1..start + sign);
         }
     }
+}
+
+/// Returns true for a byte that ends an address: white space, a quote or a bracket of a tag.
+fn ends_address(b: u8) -> bool {
+    b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>')
 }
 
 fn is_password(user: &[u8], password: &[u8]) -> bool {

@@ -21,13 +21,13 @@ pub(in crate::rules) fn find(text: &[u8], out: &mut Vec<Range<usize>>) {
 
 /// A line of YAML: its offset, its indentation (a list's dash counts), and its text without that.
 #[derive(Clone, Copy, Debug)]
-struct Line<'t> {
+struct ManifestLine<'t> {
     at: usize,
     indent: usize,
     text: &'t [u8],
 }
 
-fn lines(text: &[u8]) -> Vec<Line<'_>> {
+fn lines(text: &[u8]) -> Vec<ManifestLine<'_>> {
     let mut out = Vec::new();
     // The byte order mark at the start of a file does not belong to a line.
     let plain = text.strip_prefix(MARK).unwrap_or(text);
@@ -39,7 +39,7 @@ fn lines(text: &[u8]) -> Vec<Line<'_>> {
         // `---` separates documents, and a blank follows the dash of a list item.
         let is_list = bare[..indent].contains(&b'-') && bare[..indent].ends_with(b" ");
         let indent = if is_list || !bare[..indent].contains(&b'-') { indent } else { 0 };
-        out.push(Line { at: at + indent, indent, text: &bare[indent..] });
+        out.push(ManifestLine { at: at + indent, indent, text: &bare[indent..] });
         at += line.len();
     }
     out
@@ -84,7 +84,7 @@ fn yaml(text: &[u8], out: &mut Vec<Range<usize>>) {
 }
 
 /// Hides the values of the mapping whose lines are indented further. Returns its end.
-fn mapping(document: &[Line<'_>], from: usize, indent: usize, out: &mut Vec<Range<usize>>) -> usize {
+fn mapping(document: &[ManifestLine<'_>], from: usize, indent: usize, out: &mut Vec<Range<usize>>) -> usize {
     let mut i = from;
     while let Some(line) = document.get(i) {
         let is_content = !line.text.is_empty() && line.text[0] != b'#';
@@ -154,18 +154,20 @@ fn in_flow(flow: &[u8], at: usize, out: &mut Vec<Range<usize>>) {
 
 /// Finds objects under `"data"` in a text that names the kind, and under `stringData`, which only Secrets have.
 fn json(text: &[u8], out: &mut Vec<Range<usize>>) {
-    let named = |key: &[u8], out: &mut Vec<Range<usize>>| {
-        let mut done = 0;
-        for at in memchr::memmem::find_iter(text, key) {
-            if at >= done {
-                done = object(text, at + key.len(), out).unwrap_or(done);
-            }
-        }
-    };
-    named(b"stringData", out);
+    objects(text, b"stringData", out);
     if memchr::memmem::find_iter(text, b"Secret").any(|at| is_json_kind(text, at)) {
-        named(b"\"data\"", out);
-        named(b"\"data\\\"", out);
+        objects(text, b"\"data\"", out);
+        objects(text, b"\"data\\\"", out);
+    }
+}
+
+/// Finds the values of every object that starts after a key.
+fn objects(text: &[u8], key: &[u8], out: &mut Vec<Range<usize>>) {
+    let mut done = 0;
+    for at in memchr::memmem::find_iter(text, key) {
+        if at >= done {
+            done = object(text, at + key.len(), out).unwrap_or(done);
+        }
     }
 }
 
@@ -178,8 +180,9 @@ fn is_json_kind(text: &[u8], at: usize) -> bool {
 
 /// Hides the strings that are values of an object which starts after a key. Returns its end.
 fn object(text: &[u8], from: usize, out: &mut Vec<Range<usize>>) -> Option<usize> {
-    let filler = |b: &&u8| b.is_ascii_whitespace() || matches!(**b, b'"' | b'\\' | b':' | b'=' | b'\'');
-    let open = from + text[from..].iter().take(64).take_while(filler).count();
+    let near = text[from..].iter().take(64);
+    let filler = near.take_while(|b| b.is_ascii_whitespace() || matches!(**b, b'"' | b'\\' | b':' | b'=' | b'\''));
+    let open = from + filler.count();
     if text.get(open) != Some(&b'{') {
         return None;
     }

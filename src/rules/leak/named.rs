@@ -2,7 +2,7 @@
 //! on the next line, a column of a table.
 
 use super::value::{self, Tier};
-use crate::rules::secret::name::{self, Named};
+use crate::rules::secret::name::{self, SecretKind};
 use crate::rules::secret::shape;
 use std::ops::Range;
 
@@ -135,11 +135,10 @@ impl<'t> Seeker<'t> {
         let text = self.text;
         let at = if scheme { at + scheme_length(&text[at..text.len().min(at + 64)], true) } else { at };
         let at = at + scheme_length(&text[at..text.len().min(at + 64)], false);
-        let blank = |b: &u8| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>');
-        let length = text[at..].iter().take(1 << 16).position(blank).unwrap_or_else(|| (text.len() - at).min(1 << 16));
+        let end = text[at..].iter().take(1 << 16).position(ends_bare_value);
+        let length = end.unwrap_or_else(|| (text.len() - at).min(1 << 16));
         let value = &text[at..at + length];
-        let cuts = |b: &u8| matches!(b, b',' | b';' | b'&' | b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'|' | b'\\');
-        let head = value.iter().position(cuts).unwrap_or(length);
+        let head = value.iter().position(is_punctuation_of_code).unwrap_or(length);
         if matches!(value.first(), None | Some(b'*' | b'&' | b'|' | b'@' | b'#' | b'!')) && head < 6 {
             return None;
         }
@@ -170,13 +169,10 @@ impl<'t> Seeker<'t> {
         let text = self.text;
         let near = &text[end..text.len().min(end + BETWEEN)];
         let closers = closers(near);
-        let gap = |b: &u8| {
-            b.is_ascii_whitespace() || matches!(b, b',' | b'{' | b'}' | b'-' | b'/' | b'<' | b'>' | b'"' | b'\'')
-        };
         let mut at = closers;
         // `type = string` or `</name>` may be between them.
         for _ in 0..4 {
-            at += near[at..].iter().take_while(|b| gap(b)).count();
+            at += near[at..].iter().take_while(|b| is_between_attributes(**b)).count();
             let word = near[at..].iter().take_while(|b| in_name(**b)).count();
             let behind = at + word;
             let followed = near.get(behind).is_some_and(|b| matches!(b, b'=' | b':' | b'>' | b'"' | b'\'' | b' '));
@@ -200,7 +196,6 @@ impl<'t> Seeker<'t> {
     /// Hides the column of a comma-separated table whose head is the name.
     fn column(&mut self, start: usize, end: usize, out: &mut Vec<Range<usize>>) {
         let text = self.text;
-        let edge = |b: Option<&u8>| b.is_none_or(|b| matches!(b, b',' | b'\n' | b'\r' | b'\t' | b';'));
         let line_start = memchr::memrchr(b'\n', &text[start.saturating_sub(1024)..start])
             .map_or(start.saturating_sub(1024), |i| start.saturating_sub(1024) + i + 1);
         let line_end = self.next(b'\n', end);
@@ -208,23 +203,22 @@ impl<'t> Seeker<'t> {
         let from = head[..start - line_start].iter().rposition(|b| matches!(b, b',' | b';' | b'\t'));
         let field_start = line_start + from.map_or(0, |i| i + 1);
         let field = &text[field_start..end];
-        let plain =
-            |b: &u8| b.is_ascii_alphabetic() || matches!(b, b',' | b';' | b'\t' | b' ' | b'_' | b'-' | b'"' | b'\r');
         let closed = end + usize::from(text.get(end) == Some(&b'"'));
-        if !edge(text.get(closed)) || field.len() > NAME || !head.iter().all(plain) {
+        let is_field = text.get(closed).is_none_or(|b| matches!(b, b',' | b'\n' | b'\r' | b'\t' | b';'));
+        if !is_field || field.len() > NAME || !head.iter().all(is_part_of_table_head) {
             return;
         }
         let Some(comma) = head.iter().copied().find(|b| matches!(b, b',' | b';' | b'\t')) else { return };
-        let count = |line: &[u8]| memchr::memchr_iter(comma, line).count();
         if head.trim_ascii_end().last() == Some(&comma) {
             return;
         }
-        let index = count(&text[line_start..field_start]);
+        let index = memchr::memchr_iter(comma, &text[line_start..field_start]).count();
+        let commas = memchr::memchr_iter(comma, head).count();
         let mut at = (line_end + 1).min(text.len());
         for _ in 0..ROWS {
             let row_end = memchr::memchr(b'\n', &text[at..]).map_or(text.len(), |i| at + i);
             let row = &text[at..row_end];
-            if count(row) != count(head) {
+            if memchr::memchr_iter(comma, row).count() != commas {
                 return;
             }
             let before: usize = row.split(|b| *b == comma).take(index).map(|f| f.len() + 1).sum();
@@ -248,10 +242,30 @@ fn in_name(b: u8) -> bool {
     b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$')
 }
 
+/// Returns true for a byte that ends a bare value: white space, a quote or a bracket of a tag.
+fn ends_bare_value(b: &u8) -> bool {
+    b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'`' | b'<' | b'>')
+}
+
+/// Returns true for a byte at which code after a bare value can start.
+fn is_punctuation_of_code(b: &u8) -> bool {
+    matches!(b, b',' | b';' | b'&' | b'(' | b')' | b'{' | b'}' | b'[' | b']' | b'|' | b'\\')
+}
+
+/// Returns true for a byte that separates the name of one attribute or element from the next.
+fn is_between_attributes(b: u8) -> bool {
+    b.is_ascii_whitespace() || matches!(b, b',' | b'{' | b'}' | b'-' | b'/' | b'<' | b'>' | b'"' | b'\'')
+}
+
+/// Returns true for a byte of the names of columns, or one that separates them.
+fn is_part_of_table_head(b: &u8) -> bool {
+    b.is_ascii_alphabetic() || matches!(b, b',' | b';' | b'\t' | b' ' | b'_' | b'-' | b'"' | b'\r')
+}
+
 fn tier(name: &[u8]) -> Tier {
     match name::named(name) {
-        Some(Named::Password | Named::Secret) => Tier::Password,
-        Some(Named::Token) => Tier::Token,
+        Some(SecretKind::Password | SecretKind::Secret) => Tier::Password,
+        Some(SecretKind::Token) => Tier::Token,
         None if is_authorization(name) => Tier::Token,
         None => {
             let words = name::split(name);
@@ -300,41 +314,41 @@ struct Separator {
 }
 
 fn separator(text: &[u8], closed: bool, spaced: bool) -> Option<Separator> {
-    let of = |kind, length, wants_quote| Some(Separator { kind, length, wants_quote });
     #[rustfmt::skip]
     const LONG: &[&[u8]] = &[
         b"===", b"!==", b"<<<", b"||=", b"??=", b"=>", b":=", b"<-", b"->", b"==", b"!=", b"+=", b"?=", b"??", b"||",
         b"::",
     ];
     if let Some(sign) = LONG.iter().find(|s| text.starts_with(s)) {
-        return of(Sep::Assigned, sign.len(), [&b"??"[..], b"||", b"::", b"->"].contains(sign));
+        let wants_quote = [&b"??"[..], b"||", b"::", b"->"].contains(sign);
+        return Some(Separator { kind: Sep::Assigned, length: sign.len(), wants_quote });
     }
-    match text.first()? {
-        b'=' => of(Sep::Assigned, 1, false),
-        b':' => of(Sep::Colon, 1, false),
-        b'>' => of(Sep::Element, 1, false),
-        b'|' => of(Sep::Assigned, 1, false),
-        b',' | b'(' => of(Sep::Assigned, 1, true),
-        b'"' | b'\'' if spaced => of(Sep::Assigned, 0, true),
+    let (kind, length, wants_quote) = match text.first()? {
+        b'=' | b'|' => (Sep::Assigned, 1, false),
+        b':' => (Sep::Colon, 1, false),
+        b'>' => (Sep::Element, 1, false),
+        b',' | b'(' => (Sep::Assigned, 1, true),
+        b'"' | b'\'' if spaced => (Sep::Assigned, 0, true),
         _ if spaced && !closed => {
-            let word = [&b"is "[..], b"to ", b"was ", b"as "].into_iter().find(|w| text.starts_with(w));
-            word.map(|w| Separator { kind: Sep::Word, length: w.len(), wants_quote: false })
+            let word = [&b"is "[..], b"to ", b"was ", b"as "].into_iter().find(|w| text.starts_with(w))?;
+            (Sep::Word, word.len(), false)
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some(Separator { kind, length, wants_quote })
 }
 
 /// Returns the length of a type after a colon, with the operator that assigns: `: Option<String>
 /// =`.
 fn annotation(text: &[u8]) -> usize {
-    let part = |b: &u8| {
-        b.is_ascii_alphanumeric()
-            || matches!(b, b' ' | b'_' | b'.' | b'<' | b'>' | b'?' | b'&' | b'[' | b']' | b'|' | b'*')
-    };
-    let end = text.iter().take(48).take_while(|b| part(b)).count();
+    let end = text.iter().take(48).take_while(|b| is_part_of_type(**b)).count();
     let typed = text[..end].iter().any(u8::is_ascii_alphabetic);
     let assigns = text.get(end) == Some(&b'=') && text.get(end + 1).is_some_and(|b| matches!(b, b' ' | b'"' | b'\''));
     if typed && assigns { end + 1 } else { 0 }
+}
+
+fn is_part_of_type(b: u8) -> bool {
+    b.is_ascii_alphanumeric() || matches!(b, b' ' | b'_' | b'.' | b'<' | b'>' | b'?' | b'&' | b'[' | b']' | b'|' | b'*')
 }
 
 /// Returns the offset of the next line's text, if the rest of this line is empty.
@@ -361,8 +375,7 @@ fn opening(text: &[u8]) -> Option<usize> {
     let line = memchr::memchr(b'\n', text).map_or(text, |i| &text[..i]);
     let quote = memchr::memchr3(b'"', b'\'', b'`', line)?;
     let before = line[..quote].strip_suffix(b"\\").unwrap_or(&line[..quote]);
-    let part = |b: &u8| in_name(*b) || matches!(b, b'(' | b'[' | b'{' | b'&' | b'@' | b' ' | b':' | b'<' | b'>' | b'*');
-    if before.len() > 64 || !before.iter().all(part) {
+    if before.len() > 64 || !before.iter().all(is_before_literal) {
         return None;
     }
     // A call that gets a value by its name is a reference.
@@ -376,6 +389,11 @@ fn opening(text: &[u8]) -> Option<usize> {
     (!asks && words <= 3).then_some(quote)
 }
 
+/// Returns true for a byte of a prefix, a constructor or a cast.
+fn is_before_literal(b: &u8) -> bool {
+    in_name(*b) || matches!(b, b'(' | b'[' | b'{' | b'&' | b'@' | b' ' | b':' | b'<' | b'>' | b'*')
+}
+
 /// Returns the length of the scheme before a credential (`Bearer `). `any`: any word counts as a
 /// scheme, as after the name of an authorization.
 fn scheme_length(text: &[u8], any: bool) -> usize {
@@ -387,15 +405,18 @@ fn scheme_length(text: &[u8], any: bool) -> usize {
     let word = text.iter().take_while(|b| b.is_ascii_alphabetic() || **b == b'-').count();
     let behind = &text[word..];
     let blank = behind.iter().take_while(|b| matches!(b, b' ' | b':' | b'=')).count();
-    let known = || SCHEMES.iter().any(|s| s.eq_ignore_ascii_case(&text[..word]));
+    if word < 2 || blank == 0 {
+        return 0;
+    }
     let spaced = behind.first() == Some(&b' ') || text[..word].eq_ignore_ascii_case(b"bearer");
-    if word >= 2 && blank > 0 && (known() || any && spaced && word <= 24) { word + blank } else { 0 }
+    let known = SCHEMES.iter().any(|s| s.eq_ignore_ascii_case(&text[..word]));
+    if known || any && spaced && word <= 24 { word + blank } else { 0 }
 }
 
 /// Returns true if the start of a bare value is a name or a call in code.
 fn is_code(head: &[u8], sign: Option<u8>) -> bool {
-    let path = |b: &u8| in_name(*b) || matches!(b, b':' | b'!' | b'>');
-    let calls = matches!(sign, Some(b'(' | b'[')) && head.iter().all(path);
+    let calls =
+        matches!(sign, Some(b'(' | b'[')) && head.iter().all(|b| in_name(*b) || matches!(b, b':' | b'!' | b'>'));
     let name = std::str::from_utf8(head).unwrap_or_default();
     head.len() < 4 || value::is_reference(name) || calls && shape::wordiness(name) > 0.45
 }

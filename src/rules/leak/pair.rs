@@ -23,12 +23,10 @@ fn ids(text: &[u8]) -> Vec<Range<usize>> {
     for at in memchr::memmem::find_iter(text, b"IA").chain(memchr::memmem::find_iter(text, b"CA")) {
         let Some(start) = at.checked_sub(2) else { continue };
         let Some(id) = text.get(start..start + ID) else { continue };
-        let inside = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit();
-        let ends = |b: Option<&u8>| b.is_none_or(|b| !b.is_ascii_alphanumeric());
         if PREFIXES.iter().any(|p| id.starts_with(p))
-            && id.iter().all(inside)
-            && ends(start.checked_sub(1).map(|i| &text[i]))
-            && ends(text.get(start + ID))
+            && id.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit())
+            && start.checked_sub(1).is_none_or(|i| !text[i].is_ascii_alphanumeric())
+            && text.get(start + ID).is_none_or(|b| !b.is_ascii_alphanumeric())
         {
             out.push(start..start + ID);
         }
@@ -48,9 +46,11 @@ pub(super) fn find(text: &[u8]) -> (Vec<Range<usize>>, Vec<Range<usize>>) {
 /// Returns the secret halves near access key IDs that contain an account number and were not typed
 /// as an example. Linear.
 pub(in crate::rules) fn live_halves(text: &[u8]) -> Vec<Range<usize>> {
-    let is_live = |id: &[u8]| checksum::aws_account(id) && std::str::from_utf8(id).is_ok_and(shape::is_random);
     let mut ids = ids(text);
-    ids.retain(|id| is_live(&text[id.clone()]));
+    ids.retain(|id| {
+        let id = &text[id.clone()];
+        checksum::aws_account(id) && std::str::from_utf8(id).is_ok_and(shape::is_random)
+    });
     let mut halves = beside(text, &ids);
     halves.retain(|half| half.len() < SESSION);
     halves
@@ -143,7 +143,7 @@ fn is_half(run: &[u8], count: usize) -> bool {
         return false;
     }
     let part = String::from_utf8_lossy(&run[..run.len().min(256)]);
-    let has = |f: fn(&u8) -> bool| part.as_bytes().iter().any(f);
     // A commit ID has 40 hexadecimal digits of one case.
-    has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase) && shape::wordiness(&part) < 0.6
+    let is_mixed = part.bytes().any(|b| b.is_ascii_lowercase()) && part.bytes().any(|b| b.is_ascii_uppercase());
+    is_mixed && shape::wordiness(&part) < 0.6
 }

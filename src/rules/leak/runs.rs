@@ -1,7 +1,7 @@
 //! Secrets that are identified by their form alone: keys in DER, tokens of bots, and text that
 //! seems to be generated.
 
-use super::{Found, rank};
+use super::{SecretSpan, rank};
 use crate::rules::decode;
 use crate::rules::secret::{encoded, shape, words};
 use std::ops::Range;
@@ -16,7 +16,7 @@ const NAMED_WITHIN: usize = 160;
 const KEY_LINES: usize = 400;
 
 /// Finds secrets among the runs of letters, digits, `+`, `/`, `-` and `_`. Linear.
-pub(super) fn find(text: &[u8], out: &mut Vec<Found<'_>>) {
+pub(super) fn find(text: &[u8], out: &mut Vec<SecretSpan<'_>>) {
     let public = public_blocks(text);
     let mut done = 0;
     decode::runs(text, LEAST, |run| {
@@ -25,13 +25,13 @@ pub(super) fn find(text: &[u8], out: &mut Vec<Found<'_>>) {
         }
         if let Some(key) = der_key(text, &run) {
             done = key.last().map_or(run.end, |line| line.end);
-            out.extend(key.into_iter().map(|line| Found::new(line, super::KEY, rank::KNOWN)));
+            out.extend(key.into_iter().map(|line| SecretSpan::new(line, super::KEY, rank::KNOWN)));
         } else if let Some(bot) = bot_token(text, &run) {
             out.push(bot);
         } else if is_uuid_key(text, &run) {
-            out.push(Found::new(run, "hardcoded-credential", rank::NAMED));
+            out.push(SecretSpan::new(run, "hardcoded-credential", rank::NAMED));
         } else if is_bare(text, &run) && !within(&public, run.start) {
-            out.push(Found::new(run, "high-entropy-token", rank::FORM));
+            out.push(SecretSpan::new(run, "high-entropy-token", rank::FORM));
         }
     });
 }
@@ -138,7 +138,7 @@ fn inside(der: &[u8]) -> Option<&[u8]> {
 
 /// Returns a token of Telegram (`123456789:…`), Discord (`id.time.signature`) or SendGrid
 /// (`SG.id.key`).
-fn bot_token(text: &[u8], run: &Range<usize>) -> Option<Found<'static>> {
+fn bot_token(text: &[u8], run: &Range<usize>) -> Option<SecretSpan<'static>> {
     let length = run.len();
     let before = &text[run.start.saturating_sub(48)..run.start];
     if (30..=50).contains(&length) && before.ends_with(b":") {
@@ -146,19 +146,19 @@ fn bot_token(text: &[u8], run: &Range<usize>) -> Option<Found<'static>> {
         let token = &text[run.clone()];
         let mixed = token.iter().any(u8::is_ascii_uppercase) && token.iter().any(u8::is_ascii_lowercase);
         if (6..=12).contains(&digits) && mixed {
-            return Some(Found::new(run.start - 1 - digits..run.end, "telegram-bot-token", rank::KNOWN));
+            return Some(SecretSpan::new(run.start - 1 - digits..run.end, "telegram-bot-token", rank::KNOWN));
         }
     }
     let mut parts = before.rsplit(|b| *b == b'.');
     let (none, time, id) = (parts.next()?, parts.next()?, parts.next()?);
-    let word = |b: &&u8| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'-');
-    let id = &id[id.len() - id.iter().rev().take_while(word).count()..];
+    let word = id.iter().rev().take_while(|b| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'-'));
+    let id = &id[id.len() - word.count()..];
     let whole = id.len() + time.len() + 2;
     if none.is_empty() && id == b"SG" && time.len() >= 16 {
-        return Some(Found::new(run.start - whole..run.end, "sendgrid-key", rank::KNOWN));
+        return Some(SecretSpan::new(run.start - whole..run.end, "sendgrid-key", rank::KNOWN));
     }
     let is_discord = none.is_empty() && (5..=7).contains(&time.len()) && encoded::discord_id(id);
-    is_discord.then(|| Found::new(run.start - whole..run.end, "discord-bot-token", rank::KNOWN))
+    is_discord.then(|| SecretSpan::new(run.start - whole..run.end, "discord-bot-token", rank::KNOWN))
 }
 
 /// Returns true for a UUID near the name of a vendor or a word for a secret, and not near a word
@@ -220,15 +220,15 @@ fn is_bare(text: &[u8], run: &Range<usize>) -> bool {
     if !BARE.contains(&token.len()) || token.iter().all(u8::is_ascii_hexdigit) {
         return false;
     }
-    let count = |f: fn(&u8) -> bool| token.iter().filter(|b| f(b)).count();
-    let (lower, upper, digits) =
-        (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase), count(u8::is_ascii_digit));
+    let lower = token.iter().filter(|b| b.is_ascii_lowercase()).count();
+    let upper = token.iter().filter(|b| b.is_ascii_uppercase()).count();
+    let digits = token.iter().filter(|b| b.is_ascii_digit()).count();
     if lower < 3 || upper < 3 || digits < 2 || shape::entropy(token) < 3.8 {
         return false;
     }
     let Ok(word) = std::str::from_utf8(token) else { return false };
     // Names joined by punctuation are paths and identifiers.
-    let joiners = count(|b| matches!(b, b'-' | b'_' | b'/'));
+    let joiners = token.iter().filter(|b| matches!(b, b'-' | b'_' | b'/')).count();
     let wordy = shape::wordiness(word);
     wordy < if joiners > 3 { 0.25 } else { 0.4 }
         && shape::longest_run(token) < 6

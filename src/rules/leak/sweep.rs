@@ -4,10 +4,10 @@
 
 use super::named::Seeker;
 use super::value::{self, Tier};
-use super::{Found, rank};
+use super::{SecretSpan, rank};
 use crate::rules::catalog::{FILTER, Filter, Matcher, Rule};
 use crate::rules::needs::Lowered;
-use crate::rules::secret::{self, Candidate, overlap, words};
+use crate::rules::secret::{self, SecretCandidate, overlap, words};
 use crate::rules::{RuleSet, check};
 use std::ops::Range;
 
@@ -26,7 +26,7 @@ const BY_NAME: &str = "hardcoded-credential";
 const BY_HEADER: &str = "authorization-header";
 
 /// Finds secrets of the rules, and values with names of secrets. Linear.
-pub(super) fn find<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>) {
+pub(super) fn find<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<SecretSpan<'r>>) {
     let mut sweep = Sweep {
         rules,
         text,
@@ -42,13 +42,13 @@ pub(super) fn find<'r>(rules: &'r RuleSet, text: &[u8], out: &mut Vec<Found<'r>>
     sweep.filter(&FILTER);
     rules.team.with_filter(|f| sweep.filter(f));
     let values = std::mem::take(&mut sweep.values);
-    out.extend(values.into_iter().map(|v| Found::new(v, BY_NAME, rank::NAMED)));
+    out.extend(values.into_iter().map(|v| SecretSpan::new(v, BY_NAME, rank::NAMED)));
 }
 
 /// The searched part of a line for a rule: the line, the end of the part, and the earliest start of
 /// the next match.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+struct SweptWindow {
     line: usize,
     until: usize,
     matched: usize,
@@ -58,14 +58,14 @@ struct Sweep<'a, 'r> {
     rules: &'r RuleSet,
     text: &'a [u8],
     /// By rule. Empty until the first literal.
-    seen: Vec<Seen>,
+    seen: Vec<SweptWindow>,
     line: Range<usize>,
     line_end: usize,
     lowered: Lowered,
     started: bool,
     seeker: Seeker<'a>,
     values: Vec<Range<usize>>,
-    out: &'a mut Vec<Found<'r>>,
+    out: &'a mut Vec<SecretSpan<'r>>,
 }
 
 impl<'r> Sweep<'_, 'r> {
@@ -91,12 +91,12 @@ impl<'r> Sweep<'_, 'r> {
     fn hit(&mut self, index: u16, rule: &'r Rule, at: Range<usize>) {
         self.go_to_line(at.start);
         if self.seen.is_empty() {
-            self.seen = vec![Seen { line: usize::MAX, until: 0, matched: 0 }; self.rules.len()];
+            self.seen = vec![SweptWindow { line: usize::MAX, until: 0, matched: 0 }; self.rules.len()];
         }
         let line = self.line.clone();
         let seen = &mut self.seen[usize::from(index)];
         if seen.line != line.start {
-            *seen = Seen { line: line.start, until: line.start, matched: line.start };
+            *seen = SweptWindow { line: line.start, until: line.start, matched: line.start };
         } else if at.end + COVERED <= seen.until || seen.until >= line.end {
             return;
         }
@@ -106,8 +106,9 @@ impl<'r> Sweep<'_, 'r> {
             at.start.saturating_sub(BEFORE).max(line.start)..(at.start + AFTER).min(line.end)
         };
         seen.until = window.end;
-        let has = |sign: &[u8]| memchr::memmem::find(&self.text[window.clone()], sign).is_some();
-        let has_sign = rule.line_has.is_empty() || rule.line_has.iter().any(|s| has(s.as_bytes()));
+        let near = &self.text[window.clone()];
+        let has_sign = rule.line_has.is_empty()
+            || rule.line_has.iter().any(|s| memchr::memmem::find(near, s.as_bytes()).is_some());
         if has_sign && self.lowered.meets(rule.needs, self.text, &window) {
             self.search(index, rule, window);
         }
@@ -149,7 +150,7 @@ impl<'r> Sweep<'_, 'r> {
             secret = unquoted(self.text, secret);
             if self.counts(rule, &window, &secret) {
                 self.seen[usize::from(index)].matched = span.end;
-                self.out.push(Found::of(rule, secret, self.text));
+                self.out.push(SecretSpan::of(rule, secret, self.text));
             }
         }
     }
@@ -162,7 +163,7 @@ impl<'r> Sweep<'_, 'r> {
         }
         let bytes = &self.text[secret.clone()];
         let start = window.start.max(secret.start.saturating_sub(HEAD));
-        let candidate = Candidate {
+        let candidate = SecretCandidate {
             secret: bytes,
             line: &self.text[start..window.end.max(secret.end)],
             at: secret.start - start,
@@ -176,9 +177,8 @@ impl<'r> Sweep<'_, 'r> {
 
 /// Removes the quotes around a value.
 fn unquoted(text: &[u8], span: Range<usize>) -> Range<usize> {
-    let quote = |b: &u8| matches!(b, b'"' | b'\'' | b'`');
     let (start, end) = (span.start, span.end);
-    if end - start > 2 && quote(&text[start]) && text[start] == text[end - 1] {
+    if end - start > 2 && matches!(text[start], b'"' | b'\'' | b'`') && text[start] == text[end - 1] {
         return start + 1..end - 1;
     }
     span

@@ -97,15 +97,19 @@ fn assert_gone(rules: &RuleSet, text: &str, secret: &str, what: &str) {
     assert_eq!(masked.len(), text.len(), "{what}: columns moved");
 }
 
+/// Returns a signed web token.
+fn jwt(dice: &mut Dice, claims: &str) -> String {
+    let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
+    format!("{head}.{}.{}", URL_SAFE_NO_PAD.encode(claims), URL_SAFE_NO_PAD.encode(dice.bytes(32)))
+}
+
+/// Returns Base64 of random bytes after a start.
+fn der(dice: &mut Dice, start: &[u8], n: usize) -> String {
+    STANDARD.encode([start, &dice.bytes(n)[..]].concat()).trim_end_matches('=').to_owned()
+}
+
 /// Returns secrets that need no context to be identified.
 fn bare(dice: &mut Dice) -> Vec<(&'static str, String)> {
-    let jwt = |dice: &mut Dice, claims: &str| {
-        let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
-        format!("{head}.{}.{}", URL_SAFE_NO_PAD.encode(claims), URL_SAFE_NO_PAD.encode(dice.bytes(32)))
-    };
-    let der = |dice: &mut Dice, start: &[u8], n: usize| {
-        STANDARD.encode([start, &dice.bytes(n)[..]].concat()).trim_end_matches('=').to_owned()
-    };
     vec![
         ("aws id", dice.made("aws-key-id:AKIA")),
         ("github", dice.made("github-token:ghp")),
@@ -311,8 +315,7 @@ fn lek_02_literals_that_are_joined_and_characters_that_hide_are_read_as_one() {
             }
             let text = format!("{open}{a}{joint}{b}{close}");
             let masked = String::from_utf8(rules.mask(text.as_bytes()).into_owned()).unwrap();
-            let left = |part: &str| (0..=part.len() - 6).any(|i| masked.contains(&part[i..i + 6]));
-            assert!(!left(a) && !left(b), "{kind} {joint:?}: {text}\n{masked}");
+            assert!(!is_left(&masked, a) && !is_left(&masked, b), "{kind} {joint:?}: {text}\n{masked}");
         }
         let wide: String = secret.chars().map(wide).collect();
         let hidden: String = secret.chars().flat_map(|c| [c, '\u{200b}']).collect();
@@ -322,6 +325,11 @@ fn lek_02_literals_that_are_joined_and_characters_that_hide_are_read_as_one() {
             assert!(left.chars().count() <= 8, "{kind}: {text}\n{masked}");
         }
     }
+}
+
+/// Returns true if a text has six adjacent characters of a part of a secret.
+fn is_left(masked: &str, part: &str) -> bool {
+    (0..=part.len() - 6).any(|i| masked.contains(&part[i..i + 6]))
 }
 
 fn wide(c: char) -> char {
@@ -367,8 +375,12 @@ fn lek_03_no_length_of_a_line_and_no_number_of_decoys_hides_a_secret() {
 #[test]
 fn sec_05_references_digests_and_names_stay_readable() {
     let rules = rules();
-    let hex = |n: usize| Dice(n as u64).of(HEX, n);
-    let base64 = |n: usize| Dice(n as u64).of(BASE64, n);
+    fn hex(n: usize) -> String {
+        Dice(n as u64).of(HEX, n)
+    }
+    fn base64(n: usize) -> String {
+        Dice(n as u64).of(BASE64, n)
+    }
     for line in [
         "const a = process.env.GITHUB_TOKEN;".to_owned(),
         "password = config.get('db_password')".to_owned(),

@@ -25,7 +25,7 @@ pub(super) fn is_hidden(value: &[u8], tier: Tier, quoted: bool) -> bool {
     if value.len() < 4 || is_reference(value) || words::is_filler(value) {
         return false;
     }
-    let weight = Weight::of(value);
+    let weight = CharacterCounts::of(value);
     match tier {
         Tier::Password => !words::is_stand_in(value) && weight.is_password(value, quoted),
         Tier::Token => !words::is_stand_in(value) && weight.is_token(),
@@ -35,7 +35,7 @@ pub(super) fn is_hidden(value: &[u8], tier: Tier, quoted: bool) -> bool {
 
 /// Character counts of a value.
 #[derive(Clone, Copy, Debug)]
-struct Weight {
+struct CharacterCounts {
     length: usize,
     lower: usize,
     upper: usize,
@@ -47,12 +47,13 @@ struct Weight {
     words: f32,
 }
 
-impl Weight {
+impl CharacterCounts {
     fn of(value: &str) -> Self {
-        let count = |f: fn(&u8) -> bool| value.bytes().filter(f).count();
-        let joiners = count(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':' | b','));
-        let (lower, upper) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
-        let (digits, spaces) = (count(u8::is_ascii_digit), count(u8::is_ascii_whitespace));
+        let joiners = value.bytes().filter(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':' | b',')).count();
+        let lower = value.bytes().filter(u8::is_ascii_lowercase).count();
+        let upper = value.bytes().filter(u8::is_ascii_uppercase).count();
+        let digits = value.bytes().filter(u8::is_ascii_digit).count();
+        let spaces = value.bytes().filter(u8::is_ascii_whitespace).count();
         let rest = lower + upper + digits + joiners + spaces;
         let signs = value.len().saturating_sub(rest);
         let words = shape::wordiness(value);
@@ -111,8 +112,11 @@ fn speaks_of_itself(value: &str) -> bool {
 
 /// Returns true for a date, a version or an address: digits and the characters that join them.
 fn is_dated(value: &str) -> bool {
-    let joins = |b: u8| matches!(b, b'.' | b':' | b'-' | b'/' | b'T' | b'Z');
-    value.bytes().all(|b| b.is_ascii_digit() || joins(b)) && value.bytes().any(joins)
+    value.bytes().all(|b| b.is_ascii_digit() || joins_numbers(b)) && value.bytes().any(joins_numbers)
+}
+
+fn joins_numbers(b: u8) -> bool {
+    matches!(b, b'.' | b':' | b'-' | b'/' | b'T' | b'Z')
 }
 
 /// Returns true if a text only names or fetches a value (SEC-05). Without its references, the rest
@@ -140,18 +144,23 @@ pub(super) fn is_reference(text: &str) -> bool {
 
 /// `$NAME`, `%NAME%`, `<name>`, `@@name@@`, `__NAME__`, `[[name]]`, `:name`, `&name`.
 fn is_variable(text: &str) -> bool {
-    let name = |t: &str| {
-        !t.is_empty()
-            && !t.starts_with(|c: char| c.is_ascii_digit())
-            && t.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b' ' | b'-'))
-    };
-    let between =
-        |open: &str, close: &str| text.strip_prefix(open).and_then(|t| t.strip_suffix(close)).is_some_and(name);
-    let plain = |t: &str| t.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    text.strip_prefix('$').is_some_and(|t| name(t) && plain(t))
-        || [("%", "%"), ("<", ">"), ("@@", "@@"), ("__", "__"), ("[[", "]]"), ("[", "]"), ("{", "}")]
-            .iter()
-            .any(|(open, close)| between(open, close))
+    text.strip_prefix('$').is_some_and(|t| is_name_of_variable(t) && is_plain(t))
+        || [("%", "%"), ("<", ">"), ("@@", "@@"), ("__", "__"), ("[[", "]]"), ("[", "]"), ("{", "}")].iter().any(
+            |(open, close)| {
+                text.strip_prefix(open).and_then(|t| t.strip_suffix(close)).is_some_and(is_name_of_variable)
+            },
+        )
+}
+
+/// Returns true for the name of a variable in its signs, which can have several words.
+fn is_name_of_variable(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b' ' | b'-'))
+}
+
+fn is_plain(text: &str) -> bool {
+    text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
 }
 
 /// Returns true for `get_token(x)` and `settings["key"]`: a name, and a call or an index.
@@ -159,19 +168,19 @@ fn is_call(text: &str) -> bool {
     let text = text.trim_end_matches([';', ',', '.']);
     let Some(open) = text.find(['(', '[']) else { return false };
     let name = &text[..open];
-    let path = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'$' | b'>' | b'-');
-    text.ends_with([')', ']', '}', '?']) && name.len() >= 2 && name.bytes().all(path) && shape::wordiness(name) > 0.45
+    text.ends_with([')', ']', '}', '?'])
+        && name.len() >= 2
+        && name.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b':' | b'$' | b'>' | b'-'))
+        && shape::wordiness(name) > 0.45
 }
 
 /// `config.database.password`, `Self::TOKEN`, `user->password`.
 fn is_access(text: &str) -> bool {
     let joined = text.contains('.') || text.contains("::") || text.contains("->");
-    let part = |p: &str| {
-        p.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && p.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
-    };
-    let plain = text.replace("::", ".").replace("->", ".");
-    joined && plain.split('.').all(part) && shape::wordiness(text) > 0.45
+    let path = text.replace("::", ".").replace("->", ".");
+    joined
+        && path.split('.').all(|p| p.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') && is_plain(p))
+        && shape::wordiness(text) > 0.45
 }
 
 fn is_path(text: &str) -> bool {

@@ -15,12 +15,12 @@ const LINES: usize = 4;
 #[derive(Debug, Default)]
 pub(in crate::rules) struct View {
     pub(in crate::rules) text: Vec<u8>,
-    pieces: Vec<Piece>,
+    pieces: Vec<ViewPiece>,
 }
 
 /// A continuous part of a view.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct ViewPiece {
     /// Its start in the view, and in the original.
     start: usize,
     at: usize,
@@ -30,12 +30,12 @@ struct Piece {
 
 impl View {
     fn push(&mut self, piece: &[u8], at: usize) {
-        self.pieces.push(Piece { start: self.text.len(), at, folded: 0 });
+        self.pieces.push(ViewPiece { start: self.text.len(), at, folded: 0 });
         self.text.extend_from_slice(piece);
     }
 
     fn push_folded(&mut self, plain: u8, at: usize, folded: usize) {
-        self.pieces.push(Piece { start: self.text.len(), at, folded });
+        self.pieces.push(ViewPiece { start: self.text.len(), at, folded });
         self.text.push(plain);
     }
 
@@ -99,21 +99,23 @@ enum Fold {
     Sign(u8),
 }
 
+/// Returns the letter at an index in an alphabet of both cases, the upper case first.
+fn letter_at(i: u32) -> Fold {
+    let i = i as u8;
+    Fold::Letter(if i < 26 { b'A' + i } else { b'a' + i - 26 })
+}
+
 fn fold(c: char) -> Fold {
     let n = u32::from(c);
-    let letter = |i: u32| {
-        let i = i as u8;
-        Fold::Letter(if i < 26 { b'A' + i } else { b'a' + i - 26 })
-    };
     match n {
         0xff01..=0xff5e => {
             let plain = (n - 0xff01) as u8 + b'!';
             if plain.is_ascii_alphanumeric() { Fold::Letter(plain) } else { Fold::Sign(plain) }
         }
         // Mathematical letters are thirteen alphabets of both cases, then five sets of digits.
-        0x1d400..=0x1d6a3 => letter((n - 0x1d400) % 52),
+        0x1d400..=0x1d6a3 => letter_at((n - 0x1d400) % 52),
         0x1d7ce..=0x1d7ff => Fold::Letter(b'0' + ((n - 0x1d7ce) % 10) as u8),
-        0x24b6..=0x24e9 => letter(n - 0x24b6),
+        0x24b6..=0x24e9 => letter_at(n - 0x24b6),
         0 | 0x00ad | 0x034f | 0x061c | 0x180e | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f => Fold::Gone,
         0xfe00..=0xfe0f | 0xfeff | 0xe0000..=0xe01ef => Fold::Gone,
         _ => Fold::Same,
@@ -275,8 +277,8 @@ fn line_ended_by(rest: &[u8]) -> Option<usize> {
 /// Reads a name between two literals: the prefix of the second (`b"…"`), a call (`.append(`), or the variable that
 /// the next statement adds to (`key += "…"`).
 fn behind_name(text: &[u8], at: usize, line_ended: bool) -> Option<usize> {
-    let in_name = |b: &&u8| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'.' | b'$');
-    let end = at + text[at..].iter().take(48).take_while(in_name).count();
+    let near = text[at..].iter().take(48);
+    let end = at + near.take_while(|b| b.is_ascii_alphanumeric() || matches!(**b, b'_' | b'.' | b'$')).count();
     let blanks = text[end..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
     let next = &text[end + blanks..];
     const PREFIXES: &[&[u8]] = &[

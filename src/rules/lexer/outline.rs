@@ -99,10 +99,10 @@ mod tests {
 
     #[test]
     fn comments_and_strings_are_found_and_code_in_strings_is_code() {
-        let places = |path: &str, text: &'static str| {
+        fn places<'t>(path: &str, text: &'t str) -> Vec<(&'t str, Place)> {
             let all = outline(path.as_bytes(), text.as_bytes());
-            all.into_iter().map(|(range, place)| (&text[range], place)).collect::<Vec<_>>()
-        };
+            all.into_iter().map(|(range, place)| (&text[range], place)).collect()
+        }
         assert_eq!(
             places("a.py", "x = f\"a{b}c\" # \"d\"\ny = 'e'\n"),
             [("\"a", Place::String), ("c\"", Place::String), ("# \"d\"", Place::Comment), ("'e'", Place::String)]

@@ -54,23 +54,25 @@ impl<'t> Readings<'t> {
     /// Returns true if a byte is in a comment in every syntax of these languages. Without
     /// languages, in every syntax.
     pub(in crate::rules) fn is_comment(&mut self, languages: Languages, at: usize) -> bool {
-        let is_read = |read: &Languages| languages.is_empty() || read.overlaps(languages);
-        let mut lexers = self.lexers.iter_mut().filter(|(read, _)| is_read(read)).peekable();
+        let mut lexers = self.lexers.iter_mut().filter(|(read, _)| is_read_as(*read, languages)).peekable();
         lexers.peek().is_some() && lexers.all(|(_, lexer)| lexer.place_at(at) == Place::Comment)
     }
 
     /// Returns true if a byte is code in one of the syntaxes of these languages. Without languages, in any syntax.
     pub(in crate::rules) fn is_code(&mut self, languages: Languages, at: usize) -> bool {
-        let is_read = |read: &Languages| languages.is_empty() || read.overlaps(languages);
-        self.lexers.iter_mut().any(|(read, lexer)| is_read(read) && lexer.place_at(at) == Place::Code)
+        self.lexers.iter_mut().any(|(read, lexer)| is_read_as(*read, languages) && lexer.place_at(at) == Place::Code)
     }
 
     /// Returns true if a byte is in a comment in one of the syntaxes, or if the comments of one of
     /// them are unknown.
     pub(in crate::rules) fn may_be_comment(&mut self, at: usize) -> bool {
-        let is_one = |lexer: &mut Lexer<'t>| !lexer.knows_comments() || lexer.place_at(at) == Place::Comment;
-        self.lexers.iter_mut().any(|(_, lexer)| is_one(lexer))
+        self.lexers.iter_mut().any(|(_, lexer)| !lexer.knows_comments() || lexer.place_at(at) == Place::Comment)
     }
+}
+
+/// Returns true if a lexer reads the text as one of the languages, or none is given.
+fn is_read_as(read: Languages, languages: Languages) -> bool {
+    languages.is_empty() || read.overlaps(languages)
 }
 
 /// Returns the possible start states of a text: PHP before a `<?`, or after one.
@@ -93,7 +95,9 @@ mod tests {
 
     #[test]
     fn hid_06_a_comment_of_one_language_hides_no_code_of_the_other() {
-        let of = |path: &[u8], text: &'static str| Readings::new(text.as_bytes(), Languages::of(path, b""), true);
+        fn of<'t>(path: &[u8], text: &'t str) -> Readings<'t> {
+            Readings::new(text.as_bytes(), Languages::of(path, b""), true)
+        }
         let python = Languages::of(b"a.py", b"");
         let docker = Languages::of(b"Dockerfile", b"");
         // A string of Python, and instructions of a Dockerfile.

@@ -1,7 +1,7 @@
 //! Code inside of strings: `"#{…}"`, `f"{…}"`, `"${…}"`, `"$(…)"`. The lexer itself reads template
 //! literals of JavaScript.
 
-use super::{Place, Token};
+use super::{Place, PlacedRange};
 
 /// The notation of code in strings of a language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,25 +35,24 @@ const NESTED_MAX: usize = 256;
 /// Splits a string into its text and the code in it. `None`: it has no code. Code that does not end
 /// inside of the string, because a quote in it was read as the string's end, reaches the end of the
 /// token.
-pub(super) fn parts(text: &[u8], token: Token, inner: Inner) -> Option<Vec<Token>> {
+pub(super) fn parts(text: &[u8], token: PlacedRange, inner: Inner) -> Option<Vec<PlacedRange>> {
     if !holds_code(text, token.start, inner) {
         return None;
     }
     let body = &text[..token.end];
-    let part = |start, end, place| Token { start, end, place };
     let mut parts = Vec::new();
     let (mut from, mut at) = (token.start, token.start + 1);
     while let Some((open, brackets)) = opener(body, at, inner) {
         let end = code_end(body, open, brackets).filter(|_| parts.len() < PARTS_MAX).unwrap_or(token.end);
-        parts.push(part(from, open, Place::String));
-        parts.push(part(open, end, Place::Code));
+        parts.push(PlacedRange { start: from, end: open, place: Place::String });
+        parts.push(PlacedRange { start: open, end, place: Place::Code });
         (from, at) = (end, end);
     }
     if parts.is_empty() {
         return None;
     }
     if from < token.end {
-        parts.push(part(from, token.end, Place::String));
+        parts.push(PlacedRange { start: from, end: token.end, place: Place::String });
     }
     Some(parts)
 }

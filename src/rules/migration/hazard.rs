@@ -4,7 +4,7 @@
 //! <https://www.postgresql.org/docs/current/sql-altertable.html>. MySQL:
 //! <https://dev.mysql.com/doc/refman/8.4/en/innodb-online-ddl-operations.html>.
 
-use super::sql::{Kind, Token, find, has, name, skip, split, starts};
+use super::sql::{SqlToken, TokenKind, find, has, name, skip, split, starts};
 use std::collections::HashSet;
 
 const DROPS: &str = "sql-migration-drops-data";
@@ -152,7 +152,7 @@ pub(super) struct Hazard {
 }
 
 /// Returns the table that a statement creates.
-pub(super) fn created(tokens: &[Token<'_>]) -> Option<String> {
+pub(super) fn created(tokens: &[SqlToken<'_>]) -> Option<String> {
     let rest = tokens.first().filter(|t| t.is("create")).map(|_| &tokens[1..])?;
     let rest = skip(rest, &["or", "replace", "global", "local", "temp", "temporary", "unlogged", "foreign"]);
     let rest = rest.first().filter(|t| t.is("table")).map(|_| &rest[1..])?;
@@ -160,7 +160,7 @@ pub(super) fn created(tokens: &[Token<'_>]) -> Option<String> {
 }
 
 /// Returns true if a transaction is open behind a statement.
-pub(super) fn is_in_transaction(tokens: &[Token<'_>], before: bool) -> bool {
+pub(super) fn is_in_transaction(tokens: &[SqlToken<'_>], before: bool) -> bool {
     match tokens.first() {
         Some(first) if first.is("begin") && tokens.len() <= 3 => true,
         Some(first) if first.is("start") && has(tokens, &["start", "transaction"]) => true,
@@ -170,7 +170,7 @@ pub(super) fn is_in_transaction(tokens: &[Token<'_>], before: bool) -> bool {
 }
 
 /// Facts that the other statements of a migration show.
-pub(super) struct Known<'s> {
+pub(super) struct KnownTables<'s> {
     created: &'s HashSet<String>,
     /// Tables that are renamed to these names, so that dropping and creating one of them keeps its rows.
     targets: HashSet<String>,
@@ -183,8 +183,8 @@ pub(super) struct Known<'s> {
     dialect: Dialect,
 }
 
-impl<'s> Known<'s> {
-    pub(super) fn of(statements: &[&[Token<'_>]], created: &'s HashSet<String>, dialect: Dialect) -> Self {
+impl<'s> KnownTables<'s> {
+    pub(super) fn of(statements: &[&[SqlToken<'_>]], created: &'s HashSet<String>, dialect: Dialect) -> Self {
         let mut known = Self {
             created,
             targets: HashSet::new(),
@@ -210,14 +210,14 @@ impl<'s> Known<'s> {
                 known.copied.extend(from.filter_map(|(i, _)| name(&tokens[i + 1..])).map(|(n, _)| n));
             }
             if is_copy || is_fill {
-                known.filled.extend(tokens.iter().filter_map(Token::name));
+                known.filled.extend(tokens.iter().filter_map(SqlToken::name));
             }
         }
         known
     }
 
     /// Returns the dangers of a statement.
-    pub(super) fn of_statement(&self, tokens: &[Token<'_>], is_in_transaction: bool) -> Vec<Hazard> {
+    pub(super) fn of_statement(&self, tokens: &[SqlToken<'_>], is_in_transaction: bool) -> Vec<Hazard> {
         let mut out = Vec::new();
         let Some(first) = tokens.first() else { return out };
         let verb = first.text.to_ascii_lowercase();
@@ -256,17 +256,21 @@ impl<'s> Known<'s> {
     }
 
     /// Reports tables that are deleted or emptied, by the names that follow.
-    fn drops_table(&self, at: usize, names: &[Token<'_>], detail: &'static str, out: &mut Vec<Hazard>) {
-        let is_kept = |table: &str| self.is_new(table) || self.targets.contains(table) || is_scratch(table);
+    fn drops_table(&self, at: usize, names: &[SqlToken<'_>], detail: &'static str, out: &mut Vec<Hazard>) {
         let tables: Vec<String> = split(names).into_iter().filter_map(name).map(|(table, _)| table).collect();
-        if tables.iter().any(|table| !is_kept(table)) {
-            let is_weak = tables.iter().all(|table| self.copied.contains(table) || is_kept(table));
+        if tables.iter().any(|table| !self.is_kept(table)) {
+            let is_weak = tables.iter().all(|table| self.copied.contains(table) || self.is_kept(table));
             out.push(Hazard { rule: DROPS, at, detail: Some(detail), is_weak });
         }
     }
 
+    /// Returns true if the rows of a table are not lost when it is dropped.
+    fn is_kept(&self, table: &str) -> bool {
+        self.is_new(table) || self.targets.contains(table) || is_scratch(table)
+    }
+
     /// Returns the danger of another name for an object.
-    fn renamed(&self, at: usize, from: &[Token<'_>], detail: &'static str) -> Option<Hazard> {
+    fn renamed(&self, at: usize, from: &[SqlToken<'_>], detail: &'static str) -> Option<Hazard> {
         let (old, _) = name(from)?;
         let is_harmless =
             self.is_new(&old) || self.targets.contains(&old) || self.added.contains(&old) || is_scratch(&old);
@@ -274,7 +278,7 @@ impl<'s> Known<'s> {
     }
 
     /// Reports indexes that are built or deleted while writes are blocked.
-    fn index(&self, tokens: &[Token<'_>], is_in_transaction: bool, out: &mut Vec<Hazard>) {
+    fn index(&self, tokens: &[SqlToken<'_>], is_in_transaction: bool, out: &mut Vec<Hazard>) {
         let at = tokens[0].at;
         let is_reindex = tokens[0].is("reindex");
         let head = &tokens[..tokens.len().min(8)];
@@ -308,7 +312,7 @@ impl<'s> Known<'s> {
     }
 
     /// Reports updates and deletions of all rows.
-    fn all_rows(&self, tokens: &[Token<'_>]) -> Option<Hazard> {
+    fn all_rows(&self, tokens: &[SqlToken<'_>]) -> Option<Hazard> {
         let is_delete = tokens[0].is("delete");
         let rest = if is_delete { skip(&tokens[1..], &["from", "only"]) } else { skip(&tokens[1..], &["only"]) };
         let (table, rest) = name(rest)?;
@@ -325,7 +329,7 @@ impl<'s> Known<'s> {
     }
 
     /// Reports statements that lock a whole table.
-    fn locks(&self, tokens: &[Token<'_>]) -> Option<Hazard> {
+    fn locks(&self, tokens: &[SqlToken<'_>]) -> Option<Hazard> {
         let at = tokens[0].at;
         if tokens[0].is("lock") {
             let is_table = starts(tokens, &["lock", "table"]) || starts(tokens, &["lock", "tables"]);
@@ -348,7 +352,7 @@ impl<'s> Known<'s> {
     }
 
     /// Reports the actions of `ALTER TABLE`.
-    fn alter(&self, tokens: &[Token<'_>], out: &mut Vec<Hazard>) {
+    fn alter(&self, tokens: &[SqlToken<'_>], out: &mut Vec<Hazard>) {
         if !starts(tokens, &["alter", "table"]) {
             return;
         }
@@ -375,7 +379,7 @@ impl<'s> Known<'s> {
     }
 
     /// Returns the danger of an action of `ALTER TABLE`.
-    fn action(&self, action: &[Token<'_>], at: usize) -> Option<Hazard> {
+    fn action(&self, action: &[SqlToken<'_>], at: usize) -> Option<Hazard> {
         let first = action.first()?.text.to_ascii_lowercase();
         match first.as_str() {
             "drop" => self.drops_column(&action[1..], at),
@@ -402,7 +406,7 @@ impl<'s> Known<'s> {
         }
     }
 
-    fn drops_column(&self, rest: &[Token<'_>], at: usize) -> Option<Hazard> {
+    fn drops_column(&self, rest: &[SqlToken<'_>], at: usize) -> Option<Hazard> {
         let is_column = rest.first().is_some_and(|t| t.is("column"));
         let others = [
             "constraint",
@@ -417,7 +421,7 @@ impl<'s> Known<'s> {
             "unique",
             "if",
         ];
-        let is_other = rest.first().is_none_or(|t| others.iter().any(|word| t.is(word)) && t.kind == Kind::Word);
+        let is_other = rest.first().is_none_or(|t| others.iter().any(|word| t.is(word)) && t.kind == TokenKind::Word);
         let (column, _) = name(skip(rest, &["column", "if", "exists"]))?;
         let is_weak = self.filled.contains(&column) || !is_column && self.dialect != Dialect::MySql;
         let hazard = Hazard { rule: DROPS, at, detail: Some("the column is deleted"), is_weak };
@@ -425,7 +429,7 @@ impl<'s> Known<'s> {
     }
 
     /// Judges `CHANGE old new type` of MySQL.
-    fn changes(&self, rest: &[Token<'_>], at: usize) -> Option<Hazard> {
+    fn changes(&self, rest: &[SqlToken<'_>], at: usize) -> Option<Hazard> {
         let (old, rest) = name(rest)?;
         let (new, _) = name(rest)?;
         if old == new { Some(rewrites(at, "the type of the column can change")) } else { self.renamed_column(at) }
@@ -435,7 +439,7 @@ impl<'s> Known<'s> {
         Some(Hazard { rule: RENAMES, at, detail: Some("the column has another name"), is_weak: false })
     }
 
-    fn alters_column(&self, rest: &[Token<'_>], at: usize) -> Option<Hazard> {
+    fn alters_column(&self, rest: &[SqlToken<'_>], at: usize) -> Option<Hazard> {
         let (column, rest) = name(rest)?;
         if starts(rest, &["set", "not", "null"]) {
             let detail = "PostgreSQL reads all rows under an exclusive lock";
@@ -452,24 +456,22 @@ impl<'s> Known<'s> {
     }
 
     /// Judges what an action adds.
-    fn adds(&self, rest: &[Token<'_>], at: usize) -> Option<Hazard> {
+    fn adds(&self, rest: &[SqlToken<'_>], at: usize) -> Option<Hazard> {
         let first = rest.first()?;
         let is_not_valid = has(rest, &["not", "valid"]);
         let body = if first.is("constraint") { &rest[2.min(rest.len())..] } else { rest };
-        let word = |w: &str| body.first().is_some_and(|t| t.is(w));
-        let locks = |detail| Hazard { rule: CONSTRAINT, at, detail: Some(detail), is_weak: false };
-        if word("foreign") || word("check") {
-            let detail = if word("foreign") {
+        if starts_with(body, "foreign") || starts_with(body, "check") {
+            let detail = if starts_with(body, "foreign") {
                 "the rows of both tables are checked while they are locked"
             } else {
                 "all rows are checked while the table is locked"
             };
             let is_open = !is_not_valid && !has(rest, &["not", "enforced"]) && self.dialect != Dialect::Other;
-            return is_open.then(|| locks(detail));
+            return is_open.then(|| locks(at, detail));
         }
-        if word("unique") || word("exclude") || word("primary") {
+        if starts_with(body, "unique") || starts_with(body, "exclude") || starts_with(body, "primary") {
             let uses_index = has(body, &["using", "index"]);
-            let is_key = word("unique") && body.get(1).is_some_and(|t| t.is("index") || t.is("key"));
+            let is_key = starts_with(body, "unique") && body.get(1).is_some_and(|t| t.is("index") || t.is("key"));
             let detail = "PostgreSQL builds the index while the table is locked";
             let is_open = !uses_index && !is_key;
             return is_open.then(|| self.of_postgres(CONSTRAINT, at, detail)).flatten();
@@ -483,7 +485,7 @@ impl<'s> Known<'s> {
     }
 
     /// Judges the definition of a new column behind its name.
-    fn adds_column(&self, definition: &[Token<'_>], at: usize) -> Option<Hazard> {
+    fn adds_column(&self, definition: &[SqlToken<'_>], at: usize) -> Option<Hazard> {
         const VOLATILE: [&str; 9] = [
             "gen_random_uuid",
             "uuid_generate_v4",
@@ -516,6 +518,16 @@ impl<'s> Known<'s> {
     }
 }
 
+/// Returns true if the first token is a word.
+fn starts_with(tokens: &[SqlToken<'_>], word: &str) -> bool {
+    tokens.first().is_some_and(|t| t.is(word))
+}
+
+/// Returns the hazard of a constraint that locks its table.
+fn locks(at: usize, detail: &'static str) -> Hazard {
+    Hazard { rule: CONSTRAINT, at, detail: Some(detail), is_weak: false }
+}
+
 fn rewrites(at: usize, detail: &'static str) -> Hazard {
     Hazard { rule: REWRITES, at, detail: Some(detail), is_weak: false }
 }
@@ -527,7 +539,7 @@ fn is_scratch(table: &str) -> bool {
     starts.iter().any(|s| table.starts_with(s)) || ends.iter().any(|s| table.ends_with(s))
 }
 /// Returns true if the tokens are `COLLATE` and the name of a collation, and nothing else.
-fn is_collation(tokens: &[Token<'_>]) -> bool {
+fn is_collation(tokens: &[SqlToken<'_>]) -> bool {
     let named = tokens.split_first().filter(|(first, _)| first.is("collate"));
     named.and_then(|(_, rest)| name(rest)).is_some_and(|(_, rest)| rest.is_empty())
 }

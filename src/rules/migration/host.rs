@@ -100,14 +100,18 @@ fn anchor(text: &str, at: usize) -> usize {
 
 /// Returns the length of the comment at the start of a text.
 fn comment(rest: &str, is_hash_comment: bool) -> Option<usize> {
-    let to_line_end = || rest.find('\n').unwrap_or(rest.len());
     match rest.as_bytes() {
         [b'#', b'[', ..] => None,
-        [b'#', ..] if is_hash_comment => Some(to_line_end()),
-        [b'/', b'/', ..] => Some(to_line_end()),
+        [b'#', ..] if is_hash_comment => Some(line_end(rest)),
+        [b'/', b'/', ..] => Some(line_end(rest)),
         [b'/', b'*', ..] => Some(rest.find("*/").map_or(rest.len(), |n| n + 2)),
         _ => None,
     }
+}
+
+/// Returns the offset of the end of the first line.
+fn line_end(text: &str) -> usize {
+    text.find('\n').unwrap_or(text.len())
 }
 
 /// Returns the length of what opens a string at the start of a text, and the range of what closes it.
@@ -190,8 +194,7 @@ fn turns(line: &str) -> Vec<(usize, bool)> {
     let mut out = Vec::new();
     let mut is_header = false;
     let mut at = 0;
-    let is_blank = |c: char| c.is_whitespace() || c == '\u{feff}';
-    let first = line.find(|c| !is_blank(c)).unwrap_or(line.len());
+    let first = line.find(|c: char| !c.is_whitespace() && c != '\u{feff}').unwrap_or(line.len());
     let last_do = line.rfind(" do");
     for word in line.split(|c: char| !c.is_ascii_alphanumeric() && c != '_') {
         let (before, after) = (&line[..at], &line[at + word.len()..]);

@@ -12,14 +12,14 @@ const GROUPS: usize = 5;
 const BYTES: usize = 4;
 
 /// Texts in lowercase, of which a match contains at least one.
-pub(super) type Group = Vec<Vec<u8>>;
+pub(super) type TextGroup = Vec<Vec<u8>>;
 
 /// Returns the groups of a pattern: every match has a text of each, in order. An invalid pattern
 /// has none.
-pub(super) fn needs(pattern: &str) -> Vec<Group> {
+pub(super) fn needs(pattern: &str) -> Vec<TextGroup> {
     let parser = ParserBuilder::new().unicode(false).utf8(false).build().parse(pattern);
     let groups = parser.map_or_else(|_| Vec::new(), |hir| of(&hir));
-    let mut best: Vec<(usize, Group)> =
+    let mut best: Vec<(usize, TextGroup)> =
         groups.into_iter().enumerate().filter(|(_, g)| worth(g) > 1 || g.len() <= BYTES).collect();
     best.sort_by(|(_, a), (_, b)| (worth(b), a.len()).cmp(&(worth(a), b.len())));
     best.truncate(GROUPS);
@@ -44,8 +44,8 @@ fn token_len(hir: &Hir) -> Option<usize> {
             class.ranges().iter().all(|r| (r.start()..=r.end()).all(is_token)).then_some(1)
         }
         HirKind::Class(Class::Unicode(class)) => {
-            let is_token = |c: char| u8::try_from(c).map_or(true, is_token);
-            class.ranges().iter().all(|r| (r.start()..=r.end().min('\u{ff}')).all(is_token)).then_some(1)
+            let mut chars = class.ranges().iter().flat_map(|r| r.start()..=r.end().min('\u{ff}'));
+            chars.all(|c| u8::try_from(c).map_or(true, is_token)).then_some(1)
         }
         HirKind::Capture(capture) => token_len(&capture.sub),
         HirKind::Repetition(repetition) => Some(token_len(&repetition.sub)? * repetition.min as usize),
@@ -79,12 +79,12 @@ fn longest(hir: &Hir) -> usize {
 }
 
 /// Returns the length of the shortest text of a group.
-fn worth(group: &Group) -> usize {
+fn worth(group: &TextGroup) -> usize {
     group.iter().map(Vec::len).min().unwrap_or(0)
 }
 
 /// Returns the groups of an expression in the order of their texts in a match. The texts do not overlap.
-fn of(hir: &Hir) -> Vec<Group> {
+fn of(hir: &Hir) -> Vec<TextGroup> {
     match hir.kind() {
         HirKind::Capture(capture) => of(&capture.sub),
         HirKind::Repetition(repetition) if repetition.min > 0 => of(&repetition.sub),
@@ -95,9 +95,9 @@ fn of(hir: &Hir) -> Vec<Group> {
 }
 
 /// Joins neighbours whose texts are all known, and collects the needs of each other part.
-fn of_sequence(parts: &[Hir]) -> Vec<Group> {
+fn of_sequence(parts: &[Hir]) -> Vec<TextGroup> {
     let mut out = Vec::new();
-    let mut run: Group = vec![Vec::new()];
+    let mut run: TextGroup = vec![Vec::new()];
     for part in parts {
         if let Some(joined) = whole(part).and_then(|texts| product(&run, &texts)) {
             run = joined;
@@ -115,8 +115,8 @@ fn of_sequence(parts: &[Hir]) -> Vec<Group> {
 }
 
 /// Returns the best groups of all branches as one. `None`: a branch has no needs.
-fn of_alternatives(branches: &[Hir]) -> Option<Group> {
-    let mut out = Group::new();
+fn of_alternatives(branches: &[Hir]) -> Option<TextGroup> {
+    let mut out = TextGroup::new();
     for branch in branches {
         let best = of(branch).into_iter().max_by_key(|g| (worth(g), usize::MAX - g.len()))?;
         out.extend(best);
@@ -128,7 +128,7 @@ fn of_alternatives(branches: &[Hir]) -> Option<Group> {
 
 /// Returns all texts that an expression matches, in lowercase, if they are few. A lookaround has no
 /// text.
-fn whole(hir: &Hir) -> Option<Group> {
+fn whole(hir: &Hir) -> Option<TextGroup> {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => Some(vec![Vec::new()]),
         HirKind::Literal(literal) => Some(vec![literal.0.to_ascii_lowercase()]),
@@ -142,14 +142,14 @@ fn whole(hir: &Hir) -> Option<Group> {
         HirKind::Repetition(_) => None,
         HirKind::Concat(parts) => parts.iter().try_fold(vec![Vec::new()], |texts, part| product(&texts, &whole(part)?)),
         HirKind::Alternation(branches) => {
-            let all = branches.iter().map(whole).collect::<Option<Vec<Group>>>()?;
+            let all = branches.iter().map(whole).collect::<Option<Vec<TextGroup>>>()?;
             distinct(all.concat())
         }
     }
 }
 
 /// Returns the bytes of a class in lowercase, if they are few.
-fn bytes(class: &Class) -> Option<Group> {
+fn bytes(class: &Class) -> Option<TextGroup> {
     let ranges: Vec<(u32, u32)> = match class {
         Class::Bytes(c) => c.ranges().iter().map(|r| (u32::from(r.start()), u32::from(r.end()))).collect(),
         Class::Unicode(c) => c.ranges().iter().map(|r| (u32::from(r.start()), u32::from(r.end()))).collect(),
@@ -160,20 +160,19 @@ fn bytes(class: &Class) -> Option<Group> {
     }
     let chars = ranges.into_iter().flat_map(|(from, to)| from..=to);
     // In one kind of class, bytes above ASCII are bytes, and in the other kind they are characters.
-    let one = |c: u32| u8::try_from(c).ok().filter(u8::is_ascii).map(|b| vec![b.to_ascii_lowercase()]);
-    distinct(chars.map(one).collect::<Option<Group>>()?).filter(|texts| texts.len() <= BYTES)
+    let texts = chars.map(|c| u8::try_from(c).ok().filter(u8::is_ascii).map(|b| vec![b.to_ascii_lowercase()]));
+    distinct(texts.collect::<Option<TextGroup>>()?).filter(|texts| texts.len() <= BYTES)
 }
 
 /// Returns each text of the first group followed by each of the second, if they are few.
-fn product(first: &Group, second: &Group) -> Option<Group> {
+fn product(first: &TextGroup, second: &TextGroup) -> Option<TextGroup> {
     if first.len() * second.len() > TEXTS {
         return None;
     }
-    let joined = |a: &Vec<u8>, b: &Vec<u8>| [a.as_slice(), b.as_slice()].concat();
-    distinct(first.iter().flat_map(|a| second.iter().map(move |b| joined(a, b))).collect())
+    distinct(first.iter().flat_map(|a| second.iter().map(move |b| [a.as_slice(), b.as_slice()].concat())).collect())
 }
 
-fn distinct(mut texts: Group) -> Option<Group> {
+fn distinct(mut texts: TextGroup) -> Option<TextGroup> {
     texts.sort();
     texts.dedup();
     (texts.len() <= TEXTS).then_some(texts)
@@ -184,8 +183,10 @@ mod tests {
     use super::*;
 
     fn shown(pattern: &str) -> Vec<String> {
-        let group = |g: Group| g.iter().map(|t| String::from_utf8_lossy(t).into_owned()).collect::<Vec<_>>().join("|");
-        needs(pattern).into_iter().map(group).collect()
+        let groups = needs(pattern).into_iter();
+        groups
+            .map(|g| g.iter().map(|t| String::from_utf8_lossy(t).into_owned()).collect::<Vec<_>>().join("|"))
+            .collect()
     }
 
     #[test]

@@ -3,15 +3,15 @@
 //!
 //! A file is parsed only if the changed lines have a word of the tables and the file has a word of a sink.
 
-use super::{Fit, MARGIN, Scan, address, columns, quoted};
+use super::{FileScan, MARGIN, RuleFit, address, columns, quoted};
 use crate::diff::{LineNo, TextChange};
 use crate::finding::{Confidence, FlowRole, FlowStep, LineSpan, Severity};
 use crate::rules::catalog::Matcher;
-use crate::rules::flow::{self, Flow, FlowLanguage, Kind, Proof, Step, StepRole, Subject, Trigger};
+use crate::rules::flow::{self, Flow, FlowLanguage, FlowSubject, PathStep, Proof, SinkKind, StepRole, Trigger};
 use crate::rules::language::Languages;
 use crate::rules::line_ends::with_line_feeds;
 use crate::rules::report::{Sighting, ValueOrigin};
-use crate::rules::role::Role;
+use crate::rules::role::FileRole;
 use crate::rules::{MARK, glob, parse};
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -106,12 +106,12 @@ pub(super) enum Followed {
     Not,
     /// A limit ended the analysis.
     Partly,
-    Whole(Judged),
+    Whole(JudgedPart),
 }
 
 /// The part of a file about which the absence of a flow proves something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Judged {
+pub(super) struct JudgedPart {
     pub(super) language: FlowLanguage,
     /// The analysis read the scripts of a page, and not its markup.
     pub(super) of_script: bool,
@@ -129,16 +129,16 @@ enum Anchor {
 }
 
 /// Returns the rule that reports a subject.
-pub(in crate::rules) fn rule_of(subject: Subject) -> Option<&'static str> {
-    let table = if matches!(subject, Subject::Rule(_)) { CALLS } else { RULES };
+pub(in crate::rules) fn rule_of(subject: FlowSubject) -> Option<&'static str> {
+    let table = if matches!(subject, FlowSubject::Rule(_)) { CALLS } else { RULES };
     table.iter().find(|(word, _)| *word == word_of(subject)).map(|(_, id)| *id)
 }
 
 /// Returns the word by which the tables name a subject.
-fn word_of(subject: Subject) -> &'static str {
+fn word_of(subject: FlowSubject) -> &'static str {
     match subject {
-        Subject::Flow(kind) => kind.name(),
-        Subject::Rule(word) => word,
+        FlowSubject::Flow(kind) => kind.name(),
+        FlowSubject::Rule(word) => word,
     }
 }
 
@@ -147,8 +147,8 @@ fn word_of(subject: Subject) -> &'static str {
 /// user, so its commands are excluded.
 fn severity_of_own(f: &Flow, languages: Languages) -> Option<Severity> {
     let is_own = match f.subject {
-        Subject::Flow(Kind::Code) => true,
-        Subject::Flow(Kind::Command) => !languages.any_of(&["c", "cpp"]),
+        FlowSubject::Flow(SinkKind::Code) => true,
+        FlowSubject::Flow(SinkKind::Command) => !languages.any_of(&["c", "cpp"]),
         _ => false,
     };
     (is_own && f.is_argument).then_some(Severity::Minor)
@@ -168,7 +168,7 @@ fn title(of_rule: &str, origin: ValueOrigin) -> Option<String> {
 /// The name of the source in the titles of rules of data flow.
 const REQUEST_DATA: &str = "request data";
 
-impl<'a> Scan<'a> {
+impl<'a> FileScan<'a> {
     /// Follows the data of the file, and reports what the change completes.
     pub(super) fn flows(&mut self, change: &'a TextChange) -> Followed {
         let path = self.file.path().as_bytes();
@@ -206,7 +206,7 @@ impl<'a> Scan<'a> {
             self.report_flow(change, rule, f, &anchor);
         }
         match (analysis.is_complete, analysis.is_readable) {
-            (true, true) => Followed::Whole(Judged {
+            (true, true) => Followed::Whole(JudgedPart {
                 language,
                 of_script: self.reporter.languages().any_of(&["vue"]),
                 sinks: analysis.judged.iter().filter_map(|at| change.new.line_number(at + base)).collect(),
@@ -222,7 +222,7 @@ impl<'a> Scan<'a> {
             return known;
         }
         let language = language_of(self.file.path().as_bytes(), self.reporter.languages());
-        let is_code = self.is_first && self.role() != Role::Test && !self.is_bundle();
+        let is_code = self.is_first && self.role() != FileRole::Test && !self.is_bundle();
         let is_followed = is_code && language.is_some_and(|language| is_worth_parsing(language, change));
         self.is_followed = Some(is_followed);
         is_followed
@@ -233,7 +233,7 @@ impl<'a> Scan<'a> {
         use super::Visitor as _;
         self.reporter.rules.rule(rule).matcher == Matcher::Flow
             && self.accepts(rule)
-            && self.fits[usize::from(rule)] != Fit::Spares
+            && self.fits[usize::from(rule)] != RuleFit::Spares
     }
 
     fn report_flow(&mut self, change: &'a TextChange, rule: u16, f: &Flow, anchor: &Anchor) {
@@ -250,9 +250,9 @@ impl<'a> Scan<'a> {
         let shown = quoted(&line, &span);
         let wide = shown.start.saturating_sub(MARGIN).max(line.start)..(shown.end + MARGIN).min(line.end);
         let flow: Vec<FlowStep> = f.steps.iter().filter_map(|s| self.step(change, s)).collect();
-        let is_call = matches!(f.subject, Subject::Rule(_));
+        let is_call = matches!(f.subject, FlowSubject::Rule(_));
         let origin = match f.proof {
-            Proof::Local | Proof::Request if f.confidence == flow::Confidence::Low => ValueOrigin::Doubtful,
+            Proof::Local | Proof::Request if f.confidence == flow::FlowCertainty::Low => ValueOrigin::Doubtful,
             _ if is_call => ValueOrigin::Outside,
             Proof::Request => ValueOrigin::Outside,
             Proof::Local => ValueOrigin::Local,
@@ -297,7 +297,7 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns a step as reports show it.
-    fn step(&self, change: &TextChange, step: &Step) -> Option<FlowStep> {
+    fn step(&self, change: &TextChange, step: &PathStep) -> Option<FlowStep> {
         let known = change.new.known();
         let end = step.end.min(step.start + STEP_READ);
         let masked = self.reporter.masked(known.get(step.start..end)?);
@@ -324,9 +324,9 @@ fn rank(f: &Flow) -> (Proof, Confidence, Reverse<usize>) {
 
 fn confidence(f: &Flow) -> Confidence {
     match f.confidence {
-        flow::Confidence::Low => Confidence::Low,
-        flow::Confidence::Medium => Confidence::Medium,
-        flow::Confidence::High => Confidence::High,
+        flow::FlowCertainty::Low => Confidence::Low,
+        flow::FlowCertainty::Medium => Confidence::Medium,
+        flow::FlowCertainty::High => Confidence::High,
     }
 }
 
@@ -375,8 +375,7 @@ fn is_worth_parsing(language: FlowLanguage, change: &TextChange) -> bool {
         return false;
     }
     let old = Trigger::new(language, change.old.known());
-    let is_unprotected = || change.removed().any(|b| old.has_protection_in(b.text)) && new.may_match_file();
-    new.may_flow() || is_unprotected()
+    new.may_flow() || change.removed().any(|b| old.has_protection_in(b.text)) && new.may_match_file()
 }
 
 /// Returns the text that the grammar reads, and how many bytes of the file precede it.
@@ -409,20 +408,20 @@ fn shift(flows: &mut [Flow], by: usize) {
 /// Returns the ranges of the added lines, in bytes of the new text, in order.
 fn added(change: &TextChange) -> Vec<Range<usize>> {
     let start = change.new.known().as_ptr() as usize;
-    let inner = |r: Range<usize>| r.start.wrapping_sub(start)..r.end.wrapping_sub(start);
-    change.added().map(|b| inner(address(b.text.as_ptr_range()))).collect()
+    let lines = change.added().map(|b| address(b.text.as_ptr_range()));
+    lines.map(|r| r.start.wrapping_sub(start)..r.end.wrapping_sub(start)).collect()
 }
 
 /// Returns the position at which a flow with a step on an added line is reported: its sink, or else
 /// its last added step.
 fn anchor(added: &[Range<usize>], change: &TextChange, f: &Flow) -> Option<Anchor> {
     let size = change.new.size();
-    let fits = |s: &&Step| s.start < s.end && s.end <= size;
-    f.steps.iter().rev().filter(fits).find_map(|s| added_part(added, s)).map(Anchor::Line)
+    let mut steps = f.steps.iter().rev().filter(|s| s.start < s.end && s.end <= size);
+    steps.find_map(|s| added_part(added, s)).map(Anchor::Line)
 }
 
 /// Returns the part of a step that is on added lines, starting at its first such line.
-fn added_part(added: &[Range<usize>], step: &Step) -> Option<Range<usize>> {
+fn added_part(added: &[Range<usize>], step: &PathStep) -> Option<Range<usize>> {
     let first = added.partition_point(|b| b.end <= step.start);
     let block = added.get(first).filter(|b| b.start < step.end)?;
     Some(step.start.max(block.start)..step.end.min(block.end))
@@ -444,10 +443,11 @@ fn exposed<'f>(
     language: FlowLanguage,
     languages: Languages,
     change: &TextChange,
-    flows: Vec<&'f Flow>,
+    mut flows: Vec<&'f Flow>,
 ) -> Vec<&'f Flow> {
-    let is_read = |old: &&[u8]| !old.is_empty() && parse::is_bounded(old);
-    let Some(old) = change.old.whole().filter(is_read) else { return Vec::new() };
+    let Some(old) = change.old.whole().filter(|old| !old.is_empty() && parse::is_bounded(old)) else {
+        return Vec::new();
+    };
     let before = Trigger::new(language, old);
     if !change.removed().any(|b| before.has_protection_in(b.text)) {
         return Vec::new();
@@ -458,11 +458,21 @@ fn exposed<'f>(
         return Vec::new();
     }
     shift(&mut before.flows, base);
-    let sink = |f: &Flow| f.steps.last().map(|s| s.start);
-    let line = |f: &Flow| change.old.line_number(sink(f)?);
-    let known: HashSet<(&str, Option<LineNo>)> = before.flows.iter().map(|f| (word_of(f.subject), line(f))).collect();
-    let was = |f: &Flow| sink(f).and_then(|at| change.new.line_number(at)).and_then(|n| change.old_line(n));
-    flows.into_iter().filter(|f| !known.contains(&(word_of(f.subject), was(f)))).collect()
+    let known: HashSet<(&str, Option<LineNo>)> = before
+        .flows
+        .iter()
+        .map(|f| (word_of(f.subject), sink_of(f).and_then(|at| change.old.line_number(at))))
+        .collect();
+    flows.retain(|f| {
+        let line = sink_of(f).and_then(|at| change.new.line_number(at)).and_then(|n| change.old_line(n));
+        !known.contains(&(word_of(f.subject), line))
+    });
+    flows
+}
+
+/// Returns the offset of the last step of a flow.
+fn sink_of(f: &Flow) -> Option<usize> {
+    f.steps.last().map(|s| s.start)
 }
 
 /// Returns the number of lines that a call covers after its first line, because a reader sees one

@@ -1,6 +1,6 @@
 //! Joins findings of several rules about one flaw on the same lines, so that one rule reports it.
 
-use super::flow::Judged;
+use super::flow::JudgedPart;
 use crate::finding::{Confidence, Finding, LineSpan, Severity};
 use crate::rules::RuleSet;
 use crate::rules::catalog::Matcher;
@@ -84,13 +84,13 @@ fn by_lines<F: Borrow<Finding>>(mut found: Vec<F>) -> Vec<Vec<F>> {
 /// from the lines above, or sees data of a request in the line. A finding becomes a suggestion if
 /// the analysis knows the call in its line and no value from outside reaches the call: the route
 /// can have validated it.
-pub(super) fn trust_flows(rules: &RuleSet, judged: &Judged, found: &mut [Finding]) {
+pub(super) fn trust_flows(rules: &RuleSet, judged: &JudgedPart, found: &mut [Finding]) {
     for found in by_lines(found.iter_mut().collect()) {
         trust_flows_of_lines(rules, judged, found);
     }
 }
 
-fn trust_flows_of_lines(rules: &RuleSet, judged: &Judged, found: Vec<&mut Finding>) {
+fn trust_flows_of_lines(rules: &RuleSet, judged: &JudgedPart, found: Vec<&mut Finding>) {
     let (flows, others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for f in others {
         let Some(index) = rules.index_of(f.rule_id()) else { continue };
@@ -99,8 +99,10 @@ fn trust_flows_of_lines(rules: &RuleSet, judged: &Judged, found: Vec<&mut Findin
             continue;
         }
         let severity = rules.severity_of_unknown(index);
-        let is_about = |flow: &Finding| is_same_flaw(flow, f) || names_request && are_on_same_lines(flow, f);
-        let is_proven = flows.iter().any(|flow| is_about(flow) && flow.severity() > severity_of_unknown(rules, flow));
+        let is_proven = flows.iter().any(|flow| {
+            (is_same_flaw(flow, f) || names_request && are_on_same_lines(flow, f))
+                && flow.severity() > severity_of_unknown(rules, flow)
+        });
         if !is_proven && f.severity() > severity && flow::has_sink(judged.language, f.quote().as_bytes()) {
             f.doubt(severity, if names_request { VALIDATED } else { UNKNOWN });
         }
@@ -113,21 +115,25 @@ fn names_request(rules: &RuleSet, index: u16, f: &Finding) -> bool {
 }
 
 /// Returns true if the absence of a flow proves that the data of a request in the lines of a finding is harmless.
-fn is_judged(judged: &Judged, f: &Finding) -> bool {
-    let runs = |lines: LineSpan| judged.sinks.range(lines.first..=lines.last).next().is_some();
-    !judged.of_script && f.cwe() != Some(FILTER) && f.lines().is_some_and(runs)
+fn is_judged(judged: &JudgedPart, f: &Finding) -> bool {
+    !judged.of_script
+        && f.cwe() != Some(FILTER)
+        && f.lines().is_some_and(|lines| judged.sinks.range(lines.first..=lines.last).next().is_some())
 }
 
 fn without_covered(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
-    let judges = |f: &Finding| judges_origin(rules, f);
-    let covers = |f: &&Finding| f.suppressed.is_none() && f.cwe().is_some() && !judges(f) && !is_of_flow(rules, f);
-    let covering: Vec<_> = found.iter().filter(covers).map(|f| (flaw(f), f.severity())).collect();
+    let others = found
+        .iter()
+        .filter(|f| f.suppressed.is_none() && f.cwe().is_some() && !judges_origin(rules, f) && !is_of_flow(rules, f));
+    let covering: Vec<_> = others.map(|f| (flaw(f), f.severity())).collect();
     if covering.is_empty() {
         return found;
     }
-    let is_covered =
-        |f: &Finding| covering.iter().any(|(other, severity)| *other == flaw(f) && *severity >= f.severity());
-    found.into_iter().filter(|f| !judges(f) || !is_covered(f)).collect()
+    let kept = found.into_iter().filter(|f| {
+        !judges_origin(rules, f)
+            || !covering.iter().any(|(other, severity)| *other == flaw(f) && *severity >= f.severity())
+    });
+    kept.collect()
 }
 
 /// End of the IDs of rules of single lines whose pattern names data of a request.
@@ -145,16 +151,19 @@ const JOINED: &[&[u32]] =
 fn join_flows(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
     let (flows, mut others): (Vec<_>, Vec<_>) = found.into_iter().partition(|f| is_of_flow(rules, f));
     for mut flow in without_weaker(flows) {
-        let covers = |o: &Finding| o.severity() >= flow.severity() || !judges_origin(rules, o);
-        let covering = others.iter_mut().find(|o| !is_of_flow(rules, o) && is_same_flaw(o, &flow) && covers(o));
+        let covering = others.iter_mut().find(|o| {
+            !is_of_flow(rules, o)
+                && is_same_flaw(o, &flow)
+                && (o.severity() >= flow.severity() || !judges_origin(rules, o))
+        });
         if let Some(other) = covering {
             let is_set = rules.index_of(other.rule_id()).is_some_and(|i| rules.severity_set(i).is_some());
             other.take_flow(&flow, !is_set);
             take_suppression(rules, other, &flow);
             continue;
         }
-        let is_kept = |o: &Finding| is_of_flow(rules, o) || is_secret(rules, o) || !is_same_flaw(o, &flow);
-        let (kept, covered): (Vec<_>, Vec<_>) = others.into_iter().partition(is_kept);
+        let (kept, covered): (Vec<_>, Vec<_>) =
+            others.into_iter().partition(|o| is_of_flow(rules, o) || is_secret(rules, o) || !is_same_flaw(o, &flow));
         others = kept;
         covered.iter().for_each(|o| take_suppression(rules, &mut flow, o));
         others.push(flow);
@@ -183,9 +192,14 @@ fn without_weaker(mut flows: Vec<Finding>) -> Vec<Finding> {
 fn join_lines(rules: &RuleSet, found: Vec<Finding>) -> Vec<Finding> {
     let mut out: Vec<Finding> = Vec::with_capacity(found.len());
     for mut f in found {
-        let is_joined_with = |o: &Finding| o.rule_id() != f.rule_id() && flaw(o).0 == flaw(&f).0 && is_joined(o, &f);
         let is_candidate = !is_secret(rules, &f) && !is_of_flow(rules, &f);
-        let known = out.iter_mut().find(|o| is_candidate && is_joined_with(o) && !is_of_flow(rules, o));
+        let known = out.iter_mut().find(|o| {
+            is_candidate
+                && o.rule_id() != f.rule_id()
+                && flaw(o).0 == flaw(&f).0
+                && is_joined(o, &f)
+                && !is_of_flow(rules, o)
+        });
         let Some(known) = known else {
             out.push(f);
             continue;
@@ -225,8 +239,8 @@ fn is_secret(rules: &RuleSet, f: &Finding) -> bool {
 
 /// Returns true if two findings on the same lines are one command, one piece of code or one memory error.
 fn is_joined(a: &Finding, b: &Finding) -> bool {
-    let has_both = |a: u32, b: u32| JOINED.iter().any(|family| family.contains(&a) && family.contains(&b));
-    are_on_same_lines(a, b) && a.cwe().zip(b.cwe()).is_some_and(|(a, b)| has_both(a, b))
+    let Some((first, second)) = a.cwe().zip(b.cwe()) else { return false };
+    are_on_same_lines(a, b) && JOINED.iter().any(|family| family.contains(&first) && family.contains(&second))
 }
 
 /// Returns true if the rule of a finding of single lines judges the origin of the value.

@@ -1,10 +1,10 @@
 //! Findings on lines whose layout changed and nothing else: formatting a file adds no flaw to it.
 
 use super::{Pass, reading};
-use crate::diff::{Body, Edit, FileChange, Hunk, LineNo, Lines, Text, TextChange};
+use crate::diff::{Body, FileChange, LineEdit, LineNo, LineRange, Text, TextChange};
 use crate::finding::listing::Floor;
 use crate::finding::{Finding, LineSpan, Severity};
-use crate::rules::catalog::{Matcher, Rule};
+use crate::rules::catalog::Matcher;
 use crate::rules::suppress::Counting;
 use crate::rules::{RuleSet, Scope};
 
@@ -28,28 +28,26 @@ pub(super) fn drop_laid_out(rules: &RuleSet, file: &FileChange, floor: &Floor, o
     }
     let before = before(rules, file, text, floor);
     let new = out.split_off(from);
-    let is_old = |finding: &Finding| {
+    let kept = new.iter().filter(|finding| {
         let mut parts = parts.iter().filter(|part| is_within(finding, &part.new));
-        is_minor_of_code(rules, finding) && parts.any(|part| is_known(text, part, finding, &new, &before))
-    };
-    let kept: Vec<_> = new.iter().filter(|finding| !is_old(finding)).cloned().collect();
-    out.extend(kept);
+        !is_minor_of_code(rules, finding) || !parts.any(|part| is_known(text, part, finding, &new, &before))
+    });
+    out.extend(kept.cloned());
 }
 
 /// Returns true if the rule of a finding of `new` has as many findings of `before` in the removed lines of a part, each at
 /// least as severe, and one on the same code.
-fn is_known(text: &TextChange, part: &Edit, finding: &Finding, new: &[Finding], before: &[Finding]) -> bool {
-    let is_same = |other: &&Finding| other.rule_id() == finding.rule_id();
-    let old: Vec<_> = before.iter().filter(is_same).filter(|old| is_within(old, &part.old)).collect();
-    let count = new.iter().filter(is_same).filter(|new| is_within(new, &part.new)).count();
+fn is_known(text: &TextChange, part: &LineEdit, finding: &Finding, new: &[Finding], before: &[Finding]) -> bool {
+    let id = finding.rule_id();
+    let old: Vec<_> = before.iter().filter(|old| old.rule_id() == id && is_within(old, &part.old)).collect();
+    let count = new.iter().filter(|new| new.rule_id() == id && is_within(new, &part.new)).count();
     let of = code_of(&text.new, finding);
-    let is_on_same_code = |old: &&&Finding| {
-        let old = code_of(&text.old, old);
-        memchr::memmem::find(&old, &of).is_some() || memchr::memmem::find(&of, &old).is_some()
-    };
     old.len() >= count
         && old.iter().all(|old| old.severity() >= finding.severity())
-        && old.iter().any(|old| is_on_same_code(&old))
+        && old
+            .iter()
+            .map(|old| code_of(&text.old, old))
+            .any(|old| memchr::memmem::find(&old, &of).is_some() || memchr::memmem::find(&of, &old).is_some())
 }
 
 /// Returns the code on the lines of a finding, without layout.
@@ -59,7 +57,7 @@ fn code_of(text: &Text, finding: &Finding) -> Vec<u8> {
     lines.flat_map(code).collect()
 }
 
-fn is_within(finding: &Finding, lines: &Lines) -> bool {
+fn is_within(finding: &Finding, lines: &LineRange) -> bool {
     finding.lines().is_some_and(|of| contains(lines, &of))
 }
 
@@ -68,20 +66,22 @@ fn is_within(finding: &Finding, lines: &Lines) -> bool {
 fn is_minor_of_code(rules: &RuleSet, finding: &Finding) -> bool {
     let rule = rules.index_of(finding.rule_id()).filter(|index| rules.is_of_catalogue(*index));
     let rule = rule.map(|index| rules.rule(index));
-    let is_code = |rule: &Rule| {
-        matches!(rule.matcher, Matcher::Pattern | Matcher::Structural) && !rule.secret && rule.id != INSTRUCTIONS
-    };
-    finding.severity() < Severity::Major && rule.is_some_and(is_code)
+    finding.severity() < Severity::Major
+        && rule.is_some_and(|rule| {
+            matches!(rule.matcher, Matcher::Pattern | Matcher::Structural) && !rule.secret && rule.id != INSTRUCTIONS
+        })
 }
 
-fn contains(part: &Lines, lines: &LineSpan) -> bool {
+fn contains(part: &LineRange, lines: &LineSpan) -> bool {
     part.start <= lines.first.get() && lines.last.get() < part.start + part.count
 }
 
 /// Returns the edits, and the hunks as edits, that only change the layout.
-fn laid_out(text: &TextChange) -> Vec<Edit> {
-    let whole = |hunk: &Hunk| Edit { old: hunk.old.clone(), new: hunk.new.clone() };
-    let edits = text.hunks.iter().flat_map(|hunk| hunk.edits.iter().cloned().chain([whole(hunk)]));
+fn laid_out(text: &TextChange) -> Vec<LineEdit> {
+    let edits = text.hunks.iter().flat_map(|hunk| {
+        let whole = LineEdit { old: hunk.old.clone(), new: hunk.new.clone() };
+        hunk.edits.iter().cloned().chain([whole])
+    });
     edits.filter(|edit| is_same_code(text.old.slice(&edit.old), text.new.slice(&edit.new))).collect()
 }
 
@@ -92,8 +92,8 @@ fn is_same_code(old: &[u8], new: &[u8]) -> bool {
 }
 
 fn code(text: &[u8]) -> impl Iterator<Item = u8> {
-    let is_code = |b: &&u8| !b.is_ascii_whitespace() && !matches!(b, b';' | b',');
-    text.iter().filter(is_code).map(|b| if *b == b'\'' { b'"' } else { *b })
+    let code = text.iter().filter(|b| !b.is_ascii_whitespace() && !matches!(b, b';' | b','));
+    code.map(|b| if *b == b'\'' { b'"' } else { *b })
 }
 
 /// Returns the findings in the removed lines, from a scan of the reversed change.
@@ -128,14 +128,16 @@ mod tests {
         let old = "def f():\n  assert (a, 'b')\n  return requests.get(u, verify=False)\n";
         let wrapped =
             "def f():\n    assert (\n        a,\n        'b',\n    )\n    return requests.get(u, verify=False)\n";
-        let of_assert = |found: Vec<(String, u32)>| found.iter().filter(|(id, _)| id == "python-assert-tuple").count();
-        assert_eq!(of_assert(found("a.py", "", old)), 1);
-        assert_eq!(of_assert(found("a.py", old, wrapped)), 0, "wrapped");
+        fn of_assert(found: &[(String, u32)]) -> usize {
+            found.iter().filter(|(id, _)| id == "python-assert-tuple").count()
+        }
+        assert_eq!(of_assert(&found("a.py", "", old)), 1);
+        assert_eq!(of_assert(&found("a.py", old, wrapped)), 0, "wrapped");
         let twice = wrapped.replace("    return", "    assert (c, 'd')\n    return");
-        assert!(of_assert(found("a.py", old, &twice)) > 0, "one more");
+        assert!(of_assert(&found("a.py", old, &twice)) > 0, "one more");
         let old = "def f():\n    #\n    assert (a, 'b') #\n    # assert (c, 'd')\n";
         let new = "def f():\n    # assert (a, 'b') #\n    #\n    assert (c, 'd')\n";
-        assert_eq!(of_assert(found("a.py", old, new)), 1, "a line break that opens a comment");
+        assert_eq!(of_assert(&found("a.py", old, new)), 1, "a line break that opens a comment");
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! Secrets that no pattern of one line matches: values whose position makes them secrets, and
 //! literals that are joined.
 
-use super::{Fit, Hit, Scan};
+use super::{FileScan, RuleFit, SecretHit};
 use crate::finding::Confidence;
 use crate::rules::catalog::{FILTER, Matcher};
 use crate::rules::check;
 use crate::rules::leak::{kube, pair, view};
-use crate::rules::secret::{Candidate, overlap, published};
-use crate::rules::spans::{Lines, Spans};
+use crate::rules::secret::{SecretCandidate, overlap, published};
+use crate::rules::spans::{LineCursor, Spans};
 use crate::rules::walk::{self, Hay, Match, Scratch, Visitor};
 use std::ops::Range;
 
@@ -34,7 +34,7 @@ fn kubernetes_values(text: &[u8]) -> Vec<Range<usize>> {
     out
 }
 
-impl Scan<'_> {
+impl FileScan<'_> {
     /// Reports values of the block that are secrets because of their position.
     pub(super) fn placed(&mut self) {
         let placed = match self.placed.take() {
@@ -44,12 +44,12 @@ impl Scan<'_> {
         let offset = if placed.is_empty() { 0 } else { self.run().1 };
         let text = self.block.text;
         let first = placed.partition_point(|p| p.span.start < offset);
-        let mut lines = Lines::of(text);
+        let mut lines = LineCursor::of(text);
         for Placed { rule, span } in placed[first..].iter().take_while(|p| p.span.end <= offset + text.len()) {
             let span = span.start - offset..span.end - offset;
             let (line, line_index) = lines.around(&span);
             if self.checks_pass(*rule, &line, &span) {
-                self.secrets.push(Hit { rule: *rule, line, line_index, span, detail: None });
+                self.secrets.push(SecretHit { rule: *rule, line, line_index, span, detail: None });
             }
         }
         self.placed = Some(placed);
@@ -73,7 +73,7 @@ impl Scan<'_> {
     fn checks_pass(&self, rule: u16, line: &Range<usize>, span: &Range<usize>) -> bool {
         let text = self.block.text;
         let shown = span.start.saturating_sub(CHECKED).max(line.start)..(span.end + CHECKED).min(line.end);
-        let candidate = Candidate {
+        let candidate = SecretCandidate {
             secret: &text[span.clone()],
             at: span.start - shown.start,
             line: &text[shown],
@@ -97,7 +97,7 @@ impl Scan<'_> {
         let mut found = heard.found;
         found.sort_by_key(|(_, span)| span.start);
         let known = Spans::of(self.secrets.iter().map(|hit| hit.span.clone()));
-        let mut lines = Lines::of(text);
+        let mut lines = LineCursor::of(text);
         for (rule, span) in found {
             let parts = view.back(&span);
             // A secret within one literal was already found there.
@@ -105,7 +105,7 @@ impl Scan<'_> {
             if !known.overlap(first) {
                 let (line, line_index) = lines.around(first);
                 let span = first.start..first.end.min(line.end);
-                self.secrets.push(Hit { rule, line, line_index, span, detail: Some(JOINED) });
+                self.secrets.push(SecretHit { rule, line, line_index, span, detail: Some(JOINED) });
             }
         }
     }
@@ -121,7 +121,7 @@ fn has_mark(rule: u16, secret: &[u8]) -> bool {
 
 /// Collects the secrets in joined literals.
 struct Joined<'s, 'a, 't> {
-    scan: &'s mut Scan<'a>,
+    scan: &'s mut FileScan<'a>,
     text: &'t [u8],
     found: Vec<(u16, Range<usize>)>,
 }
@@ -132,12 +132,14 @@ impl Visitor for Joined<'_, '_, '_> {
         let knows =
             rule.secret && rule.confidence == Confidence::High && overlap::knowledge(&rule.id) == overlap::ISSUER;
         // The header of a key is public.
-        let is_header = || rule.checks.iter().any(|c| c.starts_with("private-key-"));
-        knows && rule.matcher == Matcher::Pattern && !is_header() && self.scan.accepts(index)
+        knows
+            && rule.matcher == Matcher::Pattern
+            && !rule.checks.iter().any(|c| c.starts_with("private-key-"))
+            && self.scan.accepts(index)
     }
 
     fn found(&mut self, found: &Match) -> bool {
-        if has_mark(found.rule, &self.text[found.secret.clone()]) && self.scan.settled(found.rule) == Fit::Looks {
+        if has_mark(found.rule, &self.text[found.secret.clone()]) && self.scan.settled(found.rule) == RuleFit::Looks {
             self.found.push((found.rule, found.secret.clone()));
         }
         true

@@ -7,16 +7,16 @@
 //! fewer matches of the rule, because an edit inside of an old match does not add it.
 
 use super::flow::line_around;
-use super::{Fit, Scan, address, catalog};
+use super::{FileScan, RuleFit, address, catalog};
 use crate::diff::{LineNo, Text, TextChange};
 use crate::finding::LineSpan;
 use crate::rules::MARK;
-use crate::rules::around::{self, Around};
+use crate::rules::around::{self, LineSurroundings};
 use crate::rules::catalog::{FILTER, Matcher};
 use crate::rules::report::Sighting;
 use crate::rules::rewrite;
-use crate::rules::secret::Candidate as Caught;
-use crate::rules::structural::{self, Parsed, StructuralMatch, StructuralRule, TreeLanguage, Work};
+use crate::rules::secret::SecretCandidate;
+use crate::rules::structural::{self, ParsedText, StructuralMatch, StructuralRule, TreeLanguage, Work};
 use crate::rules::walk::Visitor as _;
 use crate::rules::{check, elide};
 use std::borrow::Cow;
@@ -34,25 +34,25 @@ const MAX_LINES: u32 = 20;
 
 /// An unbroken part of a file: all of it, or lines that a patch shows.
 #[derive(Clone, Copy, Debug)]
-struct Part<'a> {
+struct FilePart<'a> {
     text: &'a str,
     /// Number of its first line, counted from 1.
     first: u32,
 }
 
 /// Parts of one side of a change, and their trees, once they are needed.
-struct Side<'a> {
-    parts: Vec<Part<'a>>,
+struct ParsedSide<'a> {
+    parts: Vec<FilePart<'a>>,
     language: TreeLanguage,
     is_whole: bool,
     /// Parts of a whole file that are parsed. Empty: all of it.
     kept: Vec<Range<usize>>,
-    trees: Option<Vec<Option<Parsed>>>,
+    trees: Option<Vec<Option<ParsedText>>>,
 }
 
 /// A structural rule that checks the file, with its index.
 #[derive(Clone, Copy)]
-struct Candidate<'a> {
+struct CandidateRule<'a> {
     index: u16,
     rule: &'a StructuralRule,
 }
@@ -64,12 +64,14 @@ struct Reported<'a> {
     replacement: Option<String>,
 }
 
-impl<'a> Side<'a> {
+impl<'a> ParsedSide<'a> {
     /// Takes the parts of a text that contain one of the lines. Parts that are not UTF-8 are left out.
     fn new(text: &'a Text, language: TreeLanguage, lines: &[RangeInclusive<u32>]) -> Self {
         let whole = text.whole();
         let parts = match whole {
-            Some(bytes) => std::str::from_utf8(bytes).ok().map(|text| Part { text, first: 1 }).into_iter().collect(),
+            Some(bytes) => {
+                std::str::from_utf8(bytes).ok().map(|text| FilePart { text, first: 1 }).into_iter().collect()
+            }
             None => shown(text, lines),
         };
         Self { parts, language, is_whole: whole.is_some(), kept: Vec::new(), trees: None }
@@ -81,15 +83,16 @@ impl<'a> Side<'a> {
     }
 
     /// Returns the parts that have a tree.
-    fn parsed(&mut self) -> impl Iterator<Item = (Part<'a>, &Parsed)> {
+    fn parsed(&mut self) -> impl Iterator<Item = (FilePart<'a>, &ParsedText)> {
         let (language, is_whole, kept) = (self.language, self.is_whole, &self.kept);
-        let parse = |part: &Part<'_>| Parsed::of_parts(part.text, kept, language, is_whole);
-        let trees = self.trees.get_or_insert_with(|| self.parts.iter().map(parse).collect());
+        let trees = self.trees.get_or_insert_with(|| {
+            self.parts.iter().map(|part| ParsedText::of_parts(part.text, kept, language, is_whole)).collect()
+        });
         self.parts.iter().zip(trees).filter_map(|(part, tree)| Some((*part, tree.as_ref()?)))
     }
 
     /// Returns the parts that were parsed so far.
-    fn known(&self) -> impl Iterator<Item = (Part<'a>, &Parsed)> {
+    fn known(&self) -> impl Iterator<Item = (FilePart<'a>, &ParsedText)> {
         let trees = self.trees.iter().flatten();
         self.parts.iter().zip(trees).filter_map(|(part, tree)| Some((*part, tree.as_ref()?)))
     }
@@ -105,7 +108,7 @@ impl<'a> Side<'a> {
         rules: &[&StructuralRule],
         added: &[Range<usize>],
         work: &mut Work,
-    ) -> Vec<Vec<(Part<'a>, StructuralMatch)>> {
+    ) -> Vec<Vec<(FilePart<'a>, StructuralMatch)>> {
         let mut out = vec![Vec::new(); rules.len()];
         for (part, tree) in self.parsed() {
             let found = tree.find(rules, Some(&part.own(added)), work);
@@ -123,8 +126,8 @@ impl<'a> Side<'a> {
 }
 
 /// Returns the parts of a patch that contain one of the lines.
-fn shown<'a>(text: &'a Text, lines: &[RangeInclusive<u32>]) -> Vec<Part<'a>> {
-    let mut parts: Vec<Part<'a>> = Vec::new();
+fn shown<'a>(text: &'a Text, lines: &[RangeInclusive<u32>]) -> Vec<FilePart<'a>> {
+    let mut parts: Vec<FilePart<'a>> = Vec::new();
     for range in lines {
         let inner = LineNo::new(*range.start()).and_then(|n| text.line(n));
         let Some((run, at)) = inner.and_then(|line| text.around(line)) else { continue };
@@ -132,13 +135,13 @@ fn shown<'a>(text: &'a Text, lines: &[RangeInclusive<u32>]) -> Vec<Part<'a>> {
         let first = range.start().saturating_sub(u32::try_from(above).unwrap_or(u32::MAX));
         let is_known = parts.last().is_some_and(|part| part.first == first);
         if let (false, Ok(text)) = (is_known, std::str::from_utf8(run)) {
-            parts.push(Part { text, first });
+            parts.push(FilePart { text, first });
         }
     }
     parts
 }
 
-impl<'a> Part<'a> {
+impl<'a> FilePart<'a> {
     /// Returns the ranges of memory that are in the part, in bytes of the part.
     fn own(&self, ranges: &[Range<usize>]) -> Vec<Range<usize>> {
         let all = address(self.text.as_bytes().as_ptr_range());
@@ -148,16 +151,20 @@ impl<'a> Part<'a> {
 
     /// Returns true if a rule matches the part after `new` replaces some of its lines.
     fn would_match(&self, rule: &StructuralRule, lines: LineSpan, new: &str) -> bool {
-        let index = |line: LineNo| line.get().saturating_sub(self.first) as usize;
         let mut all: Vec<&str> = self.text.split('\n').collect();
-        let (first, end) = (index(lines.first).min(all.len()), (index(lines.last) + 1).min(all.len()));
+        let (first, end) = (self.index_of(lines.first).min(all.len()), (self.index_of(lines.last) + 1).min(all.len()));
         let start = all[..first].iter().map(|line| line.len() + 1).sum();
         all.splice(first..end, [new]);
         let near = start..start + new.len();
-        let tree = Parsed::new(&all.join("\n"), rule.language(), true);
+        let tree = ParsedText::new(&all.join("\n"), rule.language(), true);
         tree.is_none_or(|tree| {
             tree.find(&[rule], Some(&[near]), &mut Work::new()).iter().any(|found| !found.is_empty())
         })
+    }
+
+    /// Returns the index of a line within the part.
+    fn index_of(&self, line: LineNo) -> usize {
+        line.get().saturating_sub(self.first) as usize
     }
 
     /// Returns the number of the line that contains a byte.
@@ -208,9 +215,12 @@ impl<'a> Part<'a> {
             });
         }
         let start = self.whole_lines(&found.range).start;
-        let column = |at: usize| u32::try_from(at - start).ok();
-        let is_one = lines.start() == lines.end();
-        let columns = is_one.then(|| Some((column(found.range.start)?, column(found.range.end)?))).flatten();
+        let columns = if lines.start() == lines.end() {
+            let (from, to) = (u32::try_from(found.range.start - start), u32::try_from(found.range.end - start));
+            from.ok().zip(to.ok())
+        } else {
+            None
+        };
         let quote = self.slice(found.range.clone());
         Some(Reported { lines: span(&lines, columns)?, quote, replacement: None })
     }
@@ -260,7 +270,7 @@ fn rest((run, end): (&[u8], usize)) -> &[u8] {
     &run[end..run.len().min(end + NEAR)]
 }
 
-impl<'a> Scan<'a> {
+impl<'a> FileScan<'a> {
     /// Reports the matches of structural rules that the change adds. Returns false if a limit ended the search.
     pub(super) fn structural(&mut self, text: &'a TextChange) -> bool {
         let Some(language) = TreeLanguage::of(self.file.path()) else { return true };
@@ -270,7 +280,7 @@ impl<'a> Scan<'a> {
         }
         let lines = added(text);
         let bytes: Vec<_> = text.added().map(|block| address(block.text.as_ptr_range())).collect();
-        let mut new = Side::new(&text.new, language, &lines);
+        let mut new = ParsedSide::new(&text.new, language, &lines);
         if !candidates.iter().any(|candidate| candidate.rule.needs_file()) && !self.is_followed(text) {
             let kept = new.parts.first().and_then(|part| self.kept(part, &bytes));
             new = new.with_parts(kept);
@@ -280,19 +290,20 @@ impl<'a> Scan<'a> {
         let found = new.find(&rules, &bytes, &mut work);
         let is_partial = new.is_partial();
         // Matches are counted in whole files.
-        let mut all = if new.kept.is_empty() { new } else { Side::new(&text.new, language, &lines) };
-        let mut old = Side::new(&text.old, language, &[]);
+        let mut all = if new.kept.is_empty() { new } else { ParsedSide::new(&text.new, language, &lines) };
+        let mut old = ParsedSide::new(&text.old, language, &[]);
         self.parse = all.known().next().map(|(part, parsed)| parsed.share(part.text));
         for (candidate, found) in candidates.iter().zip(found) {
             let mut is_more = None;
             for (part, found) in found {
                 let of = part.lines_of(&found.range);
                 let Some(first) = first_added(&lines, &of) else { continue };
-                let mut has_more = || {
-                    text.old.whole().is_some()
-                        && old.count(candidate.rule, &mut work) < all.count(candidate.rule, &mut work)
-                };
-                if first != *of.start() && !*is_more.get_or_insert_with(&mut has_more) {
+                let is_known = first != *of.start()
+                    && !*is_more.get_or_insert_with(|| {
+                        text.old.whole().is_some()
+                            && old.count(candidate.rule, &mut work) < all.count(candidate.rule, &mut work)
+                    });
+                if is_known {
                     continue;
                 }
                 if let Some(reported) = part.reported(&found, first) {
@@ -304,27 +315,27 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns the parts of a file that matches with added bytes can depend on.
-    fn kept(&mut self, part: &Part<'a>, added: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
+    fn kept(&mut self, part: &FilePart<'a>, added: &[Range<usize>]) -> Option<Vec<Range<usize>>> {
         elide::kept(self.reporter.languages(), part.text.as_bytes(), &part.own(added))
     }
 
     /// Returns the rules that check the file: rules of the catalogue, then rules of the team.
-    fn candidates(&mut self, language: TreeLanguage, text: &'a TextChange) -> Vec<Candidate<'a>> {
+    fn candidates(&mut self, language: TreeLanguage, text: &'a TextChange) -> Vec<CandidateRule<'a>> {
         let rules = self.reporter.rules;
         near(text).into_iter().for_each(|part| self.search_literals(part));
-        let is_wanted = |(index, fit): (usize, &Fit)| (*fit == Fit::Wanted).then_some(index);
-        let wanted: Vec<_> = self.fits.iter().enumerate().filter_map(is_wanted).collect();
+        let fits = self.fits.iter().enumerate();
+        let wanted: Vec<_> = fits.filter_map(|(index, fit)| (*fit == RuleFit::Wanted).then_some(index)).collect();
         let mut out = Vec::new();
         for index in wanted.into_iter().filter_map(|index| u16::try_from(index).ok()) {
             // A tree costs more to compile than the conditions on the file.
             if rules.compiled(index).is_some_and(|compiled| compiled.file_fits(text.new.whole())) {
-                out.extend(structural::of_catalogue(index, language).map(|rule| Candidate { index, rule }));
+                out.extend(structural::of_catalogue(index, language).map(|rule| CandidateRule { index, rule }));
             }
         }
         for (position, rule) in rules.team.structural.iter().filter(|(_, rule)| rule.language() == language) {
             let index = u16::try_from(catalog::RULES.len() + position).unwrap_or(u16::MAX);
             if self.accepts(index) {
-                out.push(Candidate { index, rule });
+                out.push(CandidateRule { index, rule });
             }
         }
         out
@@ -351,7 +362,7 @@ impl<'a> Scan<'a> {
             || rules.rule(rule).needs.are_met_by(line)
                 && rules.compiled(rule).is_some_and(|compiled| compiled.pattern.is_match(line));
         if is_match && self.passes(&rules.rule(rule).checks, text, range) {
-            self.fits[usize::from(rule)] = Fit::Wanted;
+            self.fits[usize::from(rule)] = RuleFit::Wanted;
         }
     }
 
@@ -366,8 +377,8 @@ impl<'a> Scan<'a> {
         let (text, at) = known.unwrap_or((text, range.start));
         let (before, after) = (&text[..at], &text[at + line.len()..]);
         let line = line.strip_prefix(MARK).unwrap_or(line);
-        let around = Around { before, line, after };
-        let caught = Caught { secret: b"", line, at: 0, after: b"", path: b"" };
+        let around = LineSurroundings { before, line, after };
+        let caught = SecretCandidate { secret: b"", line, at: 0, after: b"", path: b"" };
         for name in checks {
             if self.texts_read >= MOST_TEXTS {
                 return true;
@@ -380,7 +391,13 @@ impl<'a> Scan<'a> {
         true
     }
 
-    fn report_structural(&mut self, candidate: Candidate<'_>, part: Part<'a>, message: &str, reported: Reported<'a>) {
+    fn report_structural(
+        &mut self,
+        candidate: CandidateRule<'_>,
+        part: FilePart<'a>,
+        message: &str,
+        reported: Reported<'a>,
+    ) {
         let fix = reported.replacement.or_else(|| self.structural_fix(candidate, part, reported.lines));
         let sighting = Sighting {
             file: Some(self.file.path()),
@@ -395,11 +412,12 @@ impl<'a> Scan<'a> {
     }
 
     /// Returns the replacement of lines by the fixes of a rule of the catalogue.
-    fn structural_fix(&mut self, candidate: Candidate<'_>, part: Part<'a>, lines: LineSpan) -> Option<String> {
+    fn structural_fix(&mut self, candidate: CandidateRule<'_>, part: FilePart<'a>, lines: LineSpan) -> Option<String> {
         let rules = self.reporter.rules;
         let compiled = rules.compiled(candidate.index).filter(|_| !rules.rule(candidate.index).fixes.is_empty())?;
         let (text, languages) = (&self.file.text()?.new, self.reporter.languages());
-        let is_matched = |new: &str| part.would_match(candidate.rule, lines, new);
-        rewrite::replacement(rules, compiled, (text, languages), lines, &is_matched)
+        rewrite::replacement(rules, compiled, (text, languages), lines, &|new| {
+            part.would_match(candidate.rule, lines, new)
+        })
     }
 }

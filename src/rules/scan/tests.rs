@@ -27,9 +27,14 @@ const TEAM: &str = r#"
 
 fn scan(path: &str, text: &str) -> Vec<Finding> {
     let rules = RuleSet::new(&RulesPolicy::default(), &[("t.toml".to_owned(), TEAM.to_owned())]).unwrap();
-    let mut out = Vec::new();
-    rules.scan(&code::added(RepoPath::from(path), text.as_bytes().to_vec()), Scope::All, &mut out);
+    let mut out = scan_with(&rules, path, text.as_bytes());
     out.retain(|f| f.rule_id().starts_with("team-"));
+    out
+}
+
+fn scan_with(rules: &RuleSet, path: &str, text: &[u8]) -> Vec<Finding> {
+    let mut out = Vec::new();
+    rules.scan(&code::added(RepoPath::from(path), text.to_vec()), Scope::All, &mut out);
     out
 }
 
@@ -67,12 +72,10 @@ fn findings_stand_where_the_text_does() {
 
 #[test]
 fn bytes_that_are_no_text_hide_nothing_in_a_known_language() {
-    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
-    let is_found = |path: &str, parts: &[&[u8]]| {
-        let mut out = Vec::new();
-        rules.scan(&code::added(RepoPath::from(path), parts.concat()), Scope::All, &mut out);
-        out.iter().any(|f| f.rule_id() == "bidi-control")
-    };
+    fn is_found(path: &str, parts: &[&[u8]]) -> bool {
+        let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
+        scan_with(&rules, path, &parts.concat()).iter().any(|f| f.rule_id() == "bidi-control")
+    }
     let trick = "if (role !== 'user\u{202e} \u{2066}// only admins\u{2069} \u{2066}') { grant(); } // ".as_bytes();
     let script: [&[u8]; 3] = [b"// plain\n", trick, &[0xff; 20]];
     assert!(is_found("src/a.js", &script));
@@ -102,9 +105,8 @@ fn secrets_in_an_encoding_are_found_at_the_encoded_text() {
 
 #[test]
 fn the_work_on_conflict_markers_grows_with_their_number_only() {
-    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
     // Every other line is added if `old` has text, and every line is added if it is empty.
-    let spent = |n: usize, old: &str| {
+    fn spent(rules: &RuleSet, n: usize, old: &str) -> std::time::Duration {
         let new = "<<<<<<< a\n=======\nx\n>>>>>>> b\n".repeat(n);
         let file = FileChange {
             body: crate::diff::Body::between(
@@ -114,17 +116,18 @@ fn the_work_on_conflict_markers_grows_with_their_number_only() {
             ),
             ..code::added(RepoPath::from("a.py"), Vec::new())
         };
-        let once = || {
+        let times = (0..3).map(|_| {
             let mut out = Vec::new();
             let start = std::time::Instant::now();
             rules.scan(&file, Scope::All, &mut out);
             assert_eq!(out.len(), n.min(super::super::report::FINDINGS_MAX as usize));
             start.elapsed()
-        };
-        (0..3).map(|_| once()).min().unwrap()
-    };
+        });
+        times.min().unwrap()
+    }
+    let rules = RuleSet::new(&RulesPolicy::default(), &[]).unwrap();
     for old in ["", "=======\nx\n"] {
-        let (few, many) = (spent(2500, old), spent(40_000, old));
+        let (few, many) = (spent(&rules, 2500, old), spent(&rules, 40_000, old));
         // There are 16 times as many markers. Linear work takes 16 times as long, quadratic work
         // 256 times.
         assert!(many < few * 80, "{few:?} {many:?}");
@@ -139,28 +142,26 @@ fn rules_are_shared_between_threads() {
 
 #[test]
 fn a_flaw_with_request_data_is_reported_once() {
-    let go = |call: &str| {
+    fn go(call: &str) -> String {
         format!(
             "package a\n\nfunc h(r *http.Request, host string) {{\n\texec.Command(\"sh\", \"-c\", \"ping \"+{call}).Run()\n}}\n"
         )
-    };
-    let set = |severities: &str| {
+    }
+    fn set(severities: &str) -> RuleSet {
         let policy = crate::policy::RulesPolicy {
             severity: severities.split_whitespace().map(|id| (id.to_owned(), Severity::Suggestion)).collect(),
             ..RulesPolicy::default()
         };
         RuleSet::new(&policy, &[]).unwrap()
-    };
-    let scan = |rules: &RuleSet, path: &str, text: &str| {
-        let mut out = Vec::new();
-        rules.scan(&code::added(RepoPath::from(path), text.as_bytes().to_vec()), Scope::All, &mut out);
-        out.iter().map(|f| f.rule_id().to_owned()).collect::<Vec<_>>()
-    };
-    assert_eq!(scan(&set(""), "a.go", &go("r.FormValue(\"host\")")), ["go-command-request"]);
-    assert_eq!(scan(&set(""), "a.go", &go("host")), ["go-shell-interpolation"]);
-    assert_eq!(scan(&set(""), "a.rb", "system(\"ping #{params[:host]} out\")\n"), ["ruby-command-request"]);
+    }
+    fn ids(rules: &RuleSet, path: &str, text: &str) -> Vec<String> {
+        scan_with(rules, path, text.as_bytes()).iter().map(|f| f.rule_id().to_owned()).collect()
+    }
+    assert_eq!(ids(&set(""), "a.go", &go("r.FormValue(\"host\")")), ["go-command-request"]);
+    assert_eq!(ids(&set(""), "a.go", &go("host")), ["go-shell-interpolation"]);
+    assert_eq!(ids(&set(""), "a.rb", "system(\"ping #{params[:host]} out\")\n"), ["ruby-command-request"]);
     // A rule of lower severity replaces nothing.
-    let found = scan(&set("go-command-request"), "a.go", &go("r.FormValue(\"host\")"));
+    let found = ids(&set("go-command-request"), "a.go", &go("r.FormValue(\"host\")"));
     assert_eq!(found, ["go-shell-interpolation"]);
 }
 
@@ -168,32 +169,32 @@ fn a_flaw_with_request_data_is_reported_once() {
 fn the_profile_audit_adds_rules_and_raises_findings_of_unknown_origin() {
     use crate::finding::Confidence;
     use crate::policy::{RuleProfile, RulesPolicy};
-    let set = |profile: RuleProfile, severity: &[(&str, Severity)]| {
+    fn set(profile: RuleProfile, severity: &[(&str, Severity)]) -> RuleSet {
         let severity = severity.iter().map(|(id, s)| ((*id).to_owned(), *s)).collect();
         RuleSet::new(&RulesPolicy { profile, severity, ..RulesPolicy::default() }, &[]).unwrap()
-    };
-    let found = |rules: &RuleSet, path: &str, text: &str| {
-        let mut out = Vec::new();
-        rules.scan(&code::added(RepoPath::from(path), text.as_bytes().to_vec()), Scope::All, &mut out);
-        out.iter().map(|f| (f.rule_id().to_owned(), f.severity(), f.confidence())).collect::<Vec<_>>()
-    };
+    }
+    fn found(rules: &RuleSet, path: &str, text: &str) -> Vec<(String, Severity, Confidence)> {
+        let found = scan_with(rules, path, text.as_bytes());
+        found.iter().map(|f| (f.rule_id().to_owned(), f.severity(), f.confidence())).collect()
+    }
+    fn one(id: &str, severity: Severity) -> Vec<(String, Severity, Confidence)> {
+        vec![(id.to_owned(), severity, Confidence::Medium)]
+    }
     let (default, audit) = (set(RuleProfile::Default, &[]), set(RuleProfile::Audit, &[]));
     assert_ne!(default.hash(), audit.hash());
     assert_eq!(default.hash(), RuleSet::new(&RulesPolicy::default(), &[]).unwrap().hash());
 
     let url = "URL = 'http://api.shop.com/'\n";
     assert_eq!(found(&default, "app/a.py", url), []);
-    let cleartext = |severity| vec![("cleartext-url".to_owned(), severity, Confidence::Medium)];
-    assert_eq!(found(&audit, "app/a.py", url), cleartext(Severity::Minor));
+    assert_eq!(found(&audit, "app/a.py", url), one("cleartext-url", Severity::Minor));
     let major = set(RuleProfile::Audit, &[("cleartext-url", Severity::Major)]);
-    assert_eq!(found(&major, "app/a.py", url), cleartext(Severity::Major));
+    assert_eq!(found(&major, "app/a.py", url), one("cleartext-url", Severity::Major));
 
     let hash = "import hashlib\ndigest = hashlib.md5(data).hexdigest()\n";
-    let weak = |severity| vec![("weak-hash-call".to_owned(), severity, Confidence::Medium)];
-    assert_eq!(found(&default, "app/a.py", hash), weak(Severity::Suggestion));
-    assert_eq!(found(&audit, "app/a.py", hash), weak(Severity::Minor));
+    assert_eq!(found(&default, "app/a.py", hash), one("weak-hash-call", Severity::Suggestion));
+    assert_eq!(found(&audit, "app/a.py", hash), one("weak-hash-call", Severity::Minor));
     let own = set(RuleProfile::Audit, &[("weak-hash-call", Severity::Suggestion)]);
-    assert_eq!(found(&own, "app/a.py", hash), weak(Severity::Suggestion));
+    assert_eq!(found(&own, "app/a.py", hash), one("weak-hash-call", Severity::Suggestion));
 
     // A value of unknown origin, on one line and followed through the function.
     let line = "package a\n\nfunc h(host string) {\n\texec.Command(\"sh\", \"-c\", \"ping \"+host).Run()\n}\n";

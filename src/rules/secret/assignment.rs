@@ -4,9 +4,9 @@
 //! with the kind of file, and judges the value. A name that only contains a word for a secret
 //! (`token_url`, `password_hint`) and a placeholder value are not findings.
 
-use super::name::{Named, named, speaks_of_secret};
-use super::written::{Form, form};
-use super::{Candidate, checksum, encoded, host, shape, words};
+use super::name::{SecretKind, named, speaks_of_secret};
+use super::written::{ValueForm, form};
+use super::{SecretCandidate, checksum, encoded, host, shape, words};
 
 /// The required certainty of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) enum Bar {
 
 /// The forms of assignment in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum AssignmentStyle {
     /// A value is a string literal.
     Code,
     /// A value may be unquoted, alone on its line.
@@ -32,7 +32,7 @@ enum Kind {
     Never,
 }
 
-fn kind(path: &[u8]) -> Kind {
+fn kind(path: &[u8]) -> AssignmentStyle {
     let path = String::from_utf8_lossy(path).to_ascii_lowercase();
     let name = path.rsplit('/').next().unwrap_or(&path);
     let ext = name.rsplit_once('.').map_or("", |(_, e)| e);
@@ -40,7 +40,7 @@ fn kind(path: &[u8]) -> Kind {
         &["/locales/", "/locale/", "/i18n/", "/lang/", "/langs/", "/translations/", "/translation/", "/l10n/"];
     let slashed = format!("/{path}");
     if TEXTS.iter().any(|t| slashed.contains(t)) || name.starts_with("messages") || name.contains(".min.") {
-        return Kind::Never;
+        return AssignmentStyle::Never;
     }
     #[rustfmt::skip]
     const PROSE: &[&str] = &[
@@ -55,46 +55,50 @@ fn kind(path: &[u8]) -> Kind {
         "/handbook/", "/changelogs/",
     ];
     if PROSE.contains(&ext) && MANUALS.iter().any(|m| slashed.contains(m)) {
-        return Kind::Never;
+        return AssignmentStyle::Never;
     }
     if name.starts_with(".env") || name.ends_with(".env") || name.starts_with("dockerfile") || name == "containerfile" {
-        return Kind::Shell;
+        return AssignmentStyle::Shell;
     }
     match ext {
-        "sh" | "bash" | "zsh" | "fish" | "ksh" | "bat" | "cmd" | "dockerfile" | "mk" | "envrc" => Kind::Shell,
+        "sh" | "bash" | "zsh" | "fish" | "ksh" | "bat" | "cmd" | "dockerfile" | "mk" | "envrc" => {
+            AssignmentStyle::Shell
+        }
         "env" | "ini" | "cfg" | "conf" | "config" | "cnf" | "properties" | "props" | "yml" | "yaml" | "toml"
         | "tfvars" | "npmrc" | "netrc" | "pypirc" | "pgpass" | "credentials" | "secrets" | "secret" | "service"
         | "cred" | "creds" | "prefs" | "settings" | "local" | "prod" | "production" | "development" | "dev"
         | "staging" | "curlrc" | "s3cfg" | "boto" | "http" | "rest" | "txt" | "log" | "desktop" | "plist" | "ovpn"
-        | "rdp" | "remmina" => Kind::Config,
+        | "rdp" | "remmina" => AssignmentStyle::Config,
         "md" | "markdown" | "rst" | "adoc" | "asciidoc" | "mdx" | "html" | "htm" | "tex" | "ipynb" | "org"
-        | "textile" | "pod" | "man" => Kind::Doc,
+        | "textile" | "pod" | "man" => AssignmentStyle::Doc,
         "lock" | "sum" | "svg" | "css" | "scss" | "less" | "sass" | "po" | "pot" | "xlf" | "xliff" | "strings"
         | "resx" | "arb" | "map" | "csv" | "tsv" | "snap" | "ftl" | "storyboard" | "xib" | "pbxproj" | "ics"
-        | "pem" | "crt" | "cer" | "pub" | "asc" | "patch" | "diff" | "lockb" | "ambr" | "har" => Kind::Never,
+        | "pem" | "crt" | "cer" | "pub" | "asc" | "patch" | "diff" | "lockb" | "ambr" | "har" => AssignmentStyle::Never,
         _ if matches!(
             name,
             "package-lock.json" | "npm-shrinkwrap.json" | "pnpm-lock.yaml" | "composer.lock" | "cargo.lock"
         ) =>
         {
-            Kind::Never
+            AssignmentStyle::Never
         }
-        "" if name == "jenkinsfile" || name == "vagrantfile" || name == "rakefile" || name == "gemfile" => Kind::Code,
-        "" if name == "readme" || name == "changelog" || name == "license" || name == "authors" => Kind::Doc,
-        "" => Kind::Config,
-        _ => Kind::Code,
+        "" if name == "jenkinsfile" || name == "vagrantfile" || name == "rakefile" || name == "gemfile" => {
+            AssignmentStyle::Code
+        }
+        "" if name == "readme" || name == "changelog" || name == "license" || name == "authors" => AssignmentStyle::Doc,
+        "" => AssignmentStyle::Config,
+        _ => AssignmentStyle::Code,
     }
 }
 
 /// Returns true if the file is not a manual, in which keys are invented, and not a list of texts or
 /// digests.
-pub(super) fn outside_manuals(c: &Candidate<'_>) -> bool {
-    kind(c.path) != Kind::Never
+pub(super) fn outside_manuals(c: &SecretCandidate<'_>) -> bool {
+    kind(c.path) != AssignmentStyle::Never
 }
 
 /// Returns true if the line is not a documentation comment, which shows usage.
-pub(super) fn outside_doc_comments(c: &Candidate<'_>) -> bool {
-    kind(c.path) != Kind::Code || !is_shown(c.line)
+pub(super) fn outside_doc_comments(c: &SecretCandidate<'_>) -> bool {
+    kind(c.path) != AssignmentStyle::Code || !is_shown(c.line)
 }
 
 /// Returns true if the line is a comment that shows example code instead of disabled code:
@@ -123,20 +127,20 @@ fn is_shown(line: &[u8]) -> bool {
 
 /// Checks `name = "value"`, `name: "value"`, `name("value")`, `"name", "value"`,
 /// `<name>value</name>`.
-pub(super) fn quoted(c: &Candidate<'_>) -> bool {
+pub(super) fn quoted(c: &SecretCandidate<'_>) -> bool {
     let kind = kind(c.path);
     let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
     if is_between_literals(value) || is_selector(c.head(), value) {
         return false;
     }
-    if kind == Kind::Never || (kind == Kind::Code && is_shown(c.line)) {
+    if kind == AssignmentStyle::Never || (kind == AssignmentStyle::Code && is_shown(c.line)) {
         return false;
     }
     let bar = match form(c) {
-        Form::Asked => return false,
-        Form::Pair if is_name(value) => return false,
-        Form::Listed => Bar::Strict,
-        _ if kind == Kind::Doc => Bar::Strict,
+        ValueForm::Asked => return false,
+        ValueForm::Pair if is_name(value) => return false,
+        ValueForm::Listed => Bar::Strict,
+        _ if kind == AssignmentStyle::Doc => Bar::Strict,
         _ => Bar::Normal,
     };
     is_live(named, value, bar, c)
@@ -150,12 +154,11 @@ fn is_between_literals(value: &str) -> bool {
 /// Returns true if a value selects elements of a page by an ID, a class or an attribute: `$("#new-password").val()`.
 fn is_selector(head: &[u8], value: &str) -> bool {
     const CALLS: &[&[u8]] = &[b"$(", b"jQuery(", b".querySelector(", b".querySelectorAll(", b".getElementById("];
-    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"-_#.[]=:~^$*>+,()".contains(&b);
     let before = head.trim_ascii_end();
     let call = before.strip_suffix(b"\"").or_else(|| before.strip_suffix(b"'")).unwrap_or(before);
     let is_call = CALLS.iter().any(|name| call.ends_with(name));
     let is_id = call.ends_with(b"ById(") || value.starts_with(['#', '.', '[']);
-    is_call && is_id && value.bytes().all(is_part)
+    is_call && is_id && value.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_#.[]=:~^$*>+,()".contains(&b))
 }
 
 /// Returns true if a value is itself the name of a secret: `v3PrivPass`.
@@ -166,7 +169,7 @@ fn is_name(value: &str) -> bool {
 }
 
 /// Checks `NAME=value` and `name: value` without quotes.
-pub(super) fn bare(c: &Candidate<'_>) -> bool {
+pub(super) fn bare(c: &SecretCandidate<'_>) -> bool {
     let kind = kind(c.path);
     let (Some(value), Some(named)) = (c.text(), named(c.head())) else { return false };
     // `password=x,db=0`: settings in a row.
@@ -174,11 +177,11 @@ pub(super) fn bare(c: &Candidate<'_>) -> bool {
     let tail = c.tail().trim_ascii();
     let alone = tail.is_empty() || matches!(tail[0], b'#' | b';' | b'\\') || tail.starts_with(b"//");
     let bar = match kind {
-        Kind::Config if alone => Bar::Normal,
+        AssignmentStyle::Config if alone => Bar::Normal,
         // Text that is masked without a known file may come from prose.
-        Kind::Config if c.path.is_empty() => Bar::Strict,
-        Kind::Shell => Bar::Normal,
-        Kind::Doc => Bar::Strict,
+        AssignmentStyle::Config if c.path.is_empty() => Bar::Strict,
+        AssignmentStyle::Shell => Bar::Normal,
+        AssignmentStyle::Doc => Bar::Strict,
         _ => return false,
     };
     if value.starts_with(['*', '&', '|', '>', '@', '`', '#', '"', '\'']) {
@@ -188,30 +191,35 @@ pub(super) fn bare(c: &Candidate<'_>) -> bool {
 }
 
 /// Checks a value after text that only precedes tokens, such as the name of a header.
-pub(super) fn token(c: &Candidate<'_>) -> bool {
+pub(super) fn token(c: &SecretCandidate<'_>) -> bool {
     let kind = kind(c.path);
     let Some(value) = c.text() else { return false };
-    if kind == Kind::Never || (kind == Kind::Code && is_shown(c.line)) {
+    if kind == AssignmentStyle::Never || (kind == AssignmentStyle::Code && is_shown(c.line)) {
         return false;
     }
     if opens_nothing(value) || encoded::is_encrypted(value) {
         return false;
     }
-    is_token(value.trim_end_matches(['.', ',', ';']), if kind == Kind::Doc { Bar::Strict } else { Bar::Normal })
+    is_token(
+        value.trim_end_matches(['.', ',', ';']),
+        if kind == AssignmentStyle::Doc { Bar::Strict } else { Bar::Normal },
+    )
 }
 
 /// Checks `scheme://user:password@host`.
-pub(super) fn url_password(c: &Candidate<'_>) -> bool {
+pub(super) fn url_password(c: &SecretCandidate<'_>) -> bool {
     let Some(value) = c.text() else { return false };
-    if kind(c.path) == Kind::Never {
+    if kind(c.path) == AssignmentStyle::Never {
         return false;
     }
     let tail = String::from_utf8_lossy(c.tail()).to_ascii_lowercase();
     let host = tail.trim_start_matches('@');
-    let in_host = |ch: char| ch.is_ascii_alphanumeric() || ".-_".contains(ch);
     let host = match host.strip_prefix('[') {
         Some(inner) => &host[..inner.find(']').map_or(host.len(), |i| i + 2)],
-        None => &host[..host.find(|ch: char| !in_host(ch)).unwrap_or(host.len())],
+        None => {
+            let end = host.find(|ch: char| !ch.is_ascii_alphanumeric() && !".-_".contains(ch));
+            &host[..end.unwrap_or(host.len())]
+        }
     };
     let head = String::from_utf8_lossy(c.head()).to_ascii_lowercase();
     let user = head.trim_end_matches(':').rsplit("://").next().unwrap_or_default();
@@ -222,21 +230,21 @@ pub(super) fn url_password(c: &Candidate<'_>) -> bool {
     if value.bytes().all(|b| b.is_ascii_digit()) && value.len() < 6 {
         return false;
     }
-    let bar = if host::is_local(host) || kind(c.path) == Kind::Doc { Bar::Strict } else { Bar::Normal };
+    let bar = if host::is_local(host) || kind(c.path) == AssignmentStyle::Doc { Bar::Strict } else { Bar::Normal };
     is_password(value, bar)
 }
 
 /// Returns true if the value under such a name is a credential.
-fn is_live(named: Named, value: &str, bar: Bar, c: &Candidate<'_>) -> bool {
+fn is_live(named: SecretKind, value: &str, bar: Bar, c: &SecretCandidate<'_>) -> bool {
     if opens_nothing(value) || encoded::hides_stand_in(value) || encoded::is_encrypted(value) {
         return false;
     }
     match named {
-        Named::Password => is_password(value, bar) || is_token(value, bar),
-        Named::Secret => {
+        SecretKind::Password => is_password(value, bar) || is_token(value, bar),
+        SecretKind::Secret => {
             is_token(value, bar) || (value.len() >= 8 && is_password(value, bar) && shape::wordiness(value) < 0.75)
         }
-        Named::Token => is_token(value, bar) && (!shape::is_uuid(value) || names_api_key(c.head())),
+        SecretKind::Token => is_token(value, bar) && (!shape::is_uuid(value) || names_api_key(c.head())),
     }
 }
 
@@ -250,11 +258,11 @@ fn opens_nothing(value: &str) -> bool {
 /// only identifies the page's owner. Sources: Mapbox (public tokens start with `pk.`), Datadog
 /// (client tokens with `pub`), PostHog (project keys), Supabase (publishable keys).
 fn is_published(value: &str) -> bool {
-    let rest = |prefix: &str| value.strip_prefix(prefix).map(str::as_bytes);
-    rest("pk.eyJ").is_some_and(|r| r.iter().filter(|b| **b == b'.').count() == 1)
-        || rest("pub").is_some_and(|r| r.len() == 32 && r.iter().all(u8::is_ascii_hexdigit))
-        || rest("phc_").is_some_and(|r| r.len() >= 40 && r.iter().all(u8::is_ascii_alphanumeric))
-        || value.starts_with("sb_publishable_")
+    let value = value.as_bytes();
+    value.strip_prefix(b"pk.eyJ").is_some_and(|r| r.iter().filter(|b| **b == b'.').count() == 1)
+        || value.strip_prefix(b"pub").is_some_and(|r| r.len() == 32 && r.iter().all(u8::is_ascii_hexdigit))
+        || value.strip_prefix(b"phc_").is_some_and(|r| r.len() >= 40 && r.iter().all(u8::is_ascii_alphanumeric))
+        || value.starts_with(b"sb_publishable_")
 }
 
 /// See [`opens_nothing`].
@@ -289,10 +297,11 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
     {
         return false;
     }
-    let count = |f: fn(&u8) -> bool| value.bytes().filter(f).count();
-    let (lower, upper) = (count(u8::is_ascii_lowercase), count(u8::is_ascii_uppercase));
-    let (digits, letters) = (count(u8::is_ascii_digit), lower + upper);
-    let joiners = count(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':' | b','));
+    let lower = value.bytes().filter(u8::is_ascii_lowercase).count();
+    let upper = value.bytes().filter(u8::is_ascii_uppercase).count();
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let joiners = value.bytes().filter(|b| matches!(b, b'_' | b'-' | b'.' | b'/' | b':' | b',')).count();
+    let letters = lower + upper;
     let signs = n - letters - digits - joiners;
     if letters == 0 && signs == 0 {
         return bar == Bar::Normal
@@ -334,8 +343,12 @@ pub(super) fn is_password(value: &str, bar: Bar) -> bool {
 
 /// Returns true if a value seems generated, under a name that does not suggest a secret.
 pub(super) fn is_generated(value: &str) -> bool {
-    let is_key = || is_token(value, Bar::Strict) && !shape::is_uuid(value) && !words::is_placeholder(value);
-    !opens_nothing(value) && (is_password(value, Bar::Strict) || is_key())
+    !opens_nothing(value) && (is_password(value, Bar::Strict) || is_generated_key(value))
+}
+
+/// Returns true if a value is a generated key, and neither an identifier nor a placeholder.
+fn is_generated_key(value: &str) -> bool {
+    is_token(value, Bar::Strict) && !shape::is_uuid(value) && !words::is_placeholder(value)
 }
 
 /// Returns true if a value is a generated key.
@@ -406,8 +419,10 @@ fn is_version(value: &str) -> bool {
     let word = stage.trim_start_matches(['-', '.', '+', '_']);
     let word = &word[..word.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(word.len())];
     let rest = stage.trim_start_matches(|c: char| !c.is_ascii_digit());
-    let numbered = || rest.bytes().all(|b| b.is_ascii_digit() || b == b'.');
-    counted && plain && STAGES.iter().any(|s| word.eq_ignore_ascii_case(s)) && (word.len() > 1 || numbered())
+    counted
+        && plain
+        && STAGES.iter().any(|s| word.eq_ignore_ascii_case(s))
+        && (word.len() > 1 || rest.bytes().all(|b| b.is_ascii_digit() || b == b'.'))
 }
 
 /// Returns true for names of database migrations: `0002_auto_20160226_1747`,
@@ -426,9 +441,9 @@ fn is_migration(value: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn candidate<'a>(path: &'a str, line: &'a str, secret: &'a str) -> Candidate<'a> {
+    fn candidate<'a>(path: &'a str, line: &'a str, secret: &'a str) -> SecretCandidate<'a> {
         let at = line.rfind(secret).expect("the line holds the secret");
-        Candidate { secret: secret.as_bytes(), line: line.as_bytes(), at, after: b"", path: path.as_bytes() }
+        SecretCandidate { secret: secret.as_bytes(), line: line.as_bytes(), at, after: b"", path: path.as_bytes() }
     }
 
     #[test]

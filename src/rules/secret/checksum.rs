@@ -274,7 +274,9 @@ mod tests {
     #[test]
     fn tells_private_from_public_curve_keys() {
         use base64::Engine as _;
-        let encode = |b: [u8; 32]| base64::engine::general_purpose::STANDARD.encode(b);
+        fn encode(b: [u8; 32]) -> String {
+            base64::engine::general_purpose::STANDARD.encode(b)
+        }
         let mut key = [0x5a; 32];
         assert!(!wireguard(encode(key).as_bytes()));
         key[0] = 0x58;

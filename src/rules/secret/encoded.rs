@@ -1,6 +1,6 @@
 //! Secrets with readable content: key files, web tokens, encoded user names.
 
-use super::{Candidate, assignment, key, shape, words};
+use super::{SecretCandidate, assignment, key, shape, words};
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD, STANDARD_NO_PAD};
@@ -14,7 +14,7 @@ const BODY_MAX: usize = 4 << 10;
 /// lines.
 ///
 /// Code and documents mention the header far more often than they contain a key.
-pub(super) fn private_key_body(c: &Candidate<'_>) -> bool {
+pub(super) fn private_key_body(c: &SecretCandidate<'_>) -> bool {
     // `const TEST_FAKE_KEY: &str = "-----BEGIN …`
     let name = String::from_utf8_lossy(c.head()).to_ascii_lowercase();
     if ["test", "fake", "mock", "dummy", "example", "sample"].iter().any(|w| name.contains(w)) {
@@ -59,12 +59,19 @@ pub(super) fn jwt(token: &[u8]) -> Option<Jwt> {
     if parts.next().is_some() || signature.len() < 27 || !shape::is_random(signature) {
         return None;
     }
-    let json = |part: &str| -> Option<serde_json::Value> {
-        let bytes = URL_SAFE.decode(part.trim_end_matches('=')).ok()?;
-        serde_json::from_slice(&bytes).ok()
-    };
-    let jwt = Jwt { header: json(header)?, payload: json(payload)? };
+    let jwt = Jwt { header: decoded_json(header)?, payload: decoded_json(payload)? };
     jwt.header.get("alg").and_then(serde_json::Value::as_str).is_some().then_some(jwt)
+}
+
+/// Returns the JSON value that a part of a token encodes.
+fn decoded_json(part: &str) -> Option<serde_json::Value> {
+    let bytes = URL_SAFE.decode(part.trim_end_matches('=')).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Returns a text of a JSON object in lower case, empty if the object lacks it.
+fn lower_text(object: &serde_json::Value, name: &str) -> String {
+    object.get(name).and_then(serde_json::Value::as_str).map(str::to_ascii_lowercase).unwrap_or_default()
 }
 
 /// URL-safe Base64 without padding. Some writers do not clear the unused bits of the last
@@ -86,15 +93,12 @@ impl Jwt {
     /// Returns true if the token could grant access: it is signed, is not an example of the
     /// specification, and is not public.
     pub(super) fn is_credential(&self) -> bool {
-        let text = |v: &serde_json::Value, name: &str| {
-            v.get(name).and_then(serde_json::Value::as_str).map(str::to_ascii_lowercase).unwrap_or_default()
-        };
-        let signed = text(&self.header, "alg") != "none";
+        let signed = lower_text(&self.header, "alg") != "none";
         let example = ["1234567890", "test", "user", "foo", "admin", "john", "johndoe"]
-            .contains(&text(&self.payload, "sub").as_str())
-            || text(&self.payload, "name").contains("john doe")
-            || text(&self.payload, "iss").contains("example")
-            || (text(&self.payload, "iss") == "joe" && self.payload.get("http://example.com/is_root").is_some());
+            .contains(&lower_text(&self.payload, "sub").as_str())
+            || lower_text(&self.payload, "name").contains("john doe")
+            || lower_text(&self.payload, "iss").contains("example")
+            || (lower_text(&self.payload, "iss") == "joe" && self.payload.get("http://example.com/is_root").is_some());
         // Supabase's key for browsers is public.
         let public = self.claims("role", "anon");
         signed && !example && !public && self.is_meant() && !self.claims("role", "service_role")
@@ -127,8 +131,7 @@ pub(super) fn basic_auth(text: &[u8]) -> bool {
     let text = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     let Ok(bytes) = STANDARD_NO_PAD.decode(text) else { return false };
     let Some((user, password)) = std::str::from_utf8(&bytes).ok().and_then(|t| t.split_once(':')) else { return false };
-    let graphic = |t: &str| t.bytes().all(|b| b.is_ascii_graphic());
-    graphic(user)
+    user.bytes().all(|b| b.is_ascii_graphic())
         && !user.eq_ignore_ascii_case(password)
         && !user.to_ascii_lowercase().contains("example")
         && assignment::is_password(password, assignment::Bar::Normal)
@@ -169,15 +172,11 @@ pub(super) fn base64_json(token: &[u8]) -> bool {
         .collect();
     let end = body.iter().position(|b| matches!(b, b'=' | b'.')).unwrap_or(body.len());
     let end = body[..end].iter().rposition(|b| *b == b'_').filter(|i| token[at + i] == b'_').unwrap_or(end);
-    let readable = |part: &[u8]| {
-        let whole = part.len() - part.len() % 4;
-        URL_SAFE.decode(&part[..whole]).is_ok_and(|b| b.starts_with(b"{\"") && b.len() >= 12)
-    };
-    readable(&body[..end])
+    URL_SAFE.decode(&body[..end - end % 4]).is_ok_and(|b| b.starts_with(b"{\"") && b.len() >= 12)
 }
 
 /// Returns true if Base64 text in a manifest of secrets decodes to a password or a key.
-pub(super) fn base64_secret_text(c: &Candidate<'_>) -> bool {
+pub(super) fn base64_secret_text(c: &SecretCandidate<'_>) -> bool {
     let text = c.secret;
     let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     let Ok(bytes) = STANDARD_NO_PAD.decode(bare) else { return false };
@@ -196,7 +195,7 @@ pub(super) fn base64_secret_text(c: &Candidate<'_>) -> bool {
 
 /// Returns true if a value of a Kubernetes Secret under any key seems generated, literally or
 /// decoded. Names of users and hosts are as frequent there as passwords.
-pub(super) fn kubernetes_value(c: &Candidate<'_>) -> bool {
+pub(super) fn kubernetes_value(c: &SecretCandidate<'_>) -> bool {
     let text = c.secret;
     let bare = text.strip_suffix(b"==").or_else(|| text.strip_suffix(b"=")).unwrap_or(text);
     let decoded = STANDARD_NO_PAD.decode(bare).ok().filter(|_| text.len().is_multiple_of(4));
@@ -248,16 +247,16 @@ mod tests {
         let at = line.find(secret).expect("the header");
         let after = format!("\n{after}");
         let (line, after) = (line.as_bytes(), after.as_bytes());
-        private_key_body(&Candidate { secret: secret.as_bytes(), line, at, after, path: b"a" })
+        private_key_body(&SecretCandidate { secret: secret.as_bytes(), line, at, after, path: b"a" })
     }
 
     fn body() -> String {
         let mut state = 9u32;
-        let mut random = |n: u32| {
+        super::super::generate::generate("pem-body", &mut |n| {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             (state >> 8) % n
-        };
-        super::super::generate::generate("pem-body", &mut random).expect("a body")
+        })
+        .expect("a body")
     }
 
     #[test]
@@ -281,12 +280,12 @@ mod tests {
 
     #[test]
     fn reads_web_tokens() {
-        let encode = |t: &str| URL_SAFE_NO_PAD.encode(t);
-        let make = |payload: &str| {
-            let head = encode(r#"{"alg":"HS256","typ":"JWT"}"#);
-            format!("{head}.{}.{}", encode(payload), "dBjftJeZ4CVPmB92K27uhbUJU1p1rwW1gFWFOEjXk9q")
-        };
-        let credential = |payload: &str| jwt(make(payload).as_bytes()).is_some_and(|j| j.is_credential());
+        fn credential(payload: &str) -> bool {
+            let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"HS256","typ":"JWT"}"#);
+            let signature = "dBjftJeZ4CVPmB92K27uhbUJU1p1rwW1gFWFOEjXk9q";
+            let token = format!("{head}.{}.{signature}", URL_SAFE_NO_PAD.encode(payload));
+            jwt(token.as_bytes()).is_some_and(|j| j.is_credential())
+        }
         assert!(credential(r#"{"iss":"https://id.corp.net","sub":"8c1f","exp":1900000000}"#));
         assert!(!credential(r#"{"sub":"1234567890","name":"John Doe","iat":1516239022}"#));
         assert!(!credential(r#"{"iss":"supabase","role":"anon","exp":1900000000}"#));
@@ -302,18 +301,19 @@ mod tests {
         assert!(jwt(b"eyJhbGciOiJIUzI1NiJ9.eyJ.x").is_none());
     }
 
+    fn noise(n: usize, seed: u32) -> impl Iterator<Item = u8> {
+        (0..n).scan(seed, |s, _| {
+            *s = s.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            Some((*s >> 16) as u8)
+        })
+    }
+
     #[test]
     fn tells_what_a_key_service_encrypted() {
-        let noise = |n: usize, seed: u32| {
-            (0..n).scan(seed, |s, _| {
-                *s = s.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                Some((*s >> 16) as u8)
-            })
-        };
-        let made = |head: &[u8], length: &[u8], n: usize| {
+        fn made(head: &[u8], length: &[u8], n: usize) -> String {
             let bytes: Vec<u8> = head.iter().copied().chain(noise(35, 1)).chain([0x12]).collect();
             STANDARD.encode([bytes, length.to_vec(), noise(n, 2).collect()].concat())
-        };
+        }
         assert!(is_encrypted(&made(b"\x0a\x24\x00", &[52], 52)));
         assert!(is_encrypted(&made(b"\x0a\x24\x00", &[0x80 | 44, 1], 172)));
         for other in [

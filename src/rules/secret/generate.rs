@@ -166,15 +166,17 @@ impl Maker<'_> {
                 )
             }
             "openssh" | "openssh-encrypted" => {
-                let field = |bytes: &[u8]| [&(bytes.len() as u32).to_be_bytes()[..], bytes].concat();
                 let encrypted = kind == "openssh-encrypted";
                 let names = if encrypted { ["aes256-ctr", "bcrypt"] } else { ["none", "none"] };
-                let public = [field(b"ssh-ed25519"), field(&self.below(256, 32))].concat();
+                let public = [openssh_field(b"ssh-ed25519"), openssh_field(&self.below(256, 32))].concat();
                 let check = self.below(256, 4);
-                let private = [&check[..], &check, &public, &field(&self.below(256, 64)), &field(b"")].concat();
+                let private =
+                    [&check[..], &check, &public, &openssh_field(&self.below(256, 64)), &openssh_field(b"")].concat();
                 let mut out = b"openssh-key-v1\0".to_vec();
-                names.iter().for_each(|n| out.extend(field(n.as_bytes())));
-                out.extend([field(b""), vec![0, 0, 0, 1], field(&public), field(&private)].concat());
+                names.iter().for_each(|n| out.extend(openssh_field(n.as_bytes())));
+                out.extend(
+                    [openssh_field(b""), vec![0, 0, 0, 1], openssh_field(&public), openssh_field(&private)].concat(),
+                );
                 out
             }
             _ => return None,
@@ -195,19 +197,25 @@ impl Maker<'_> {
     }
 }
 
+/// Returns a text with its length, as in the key files of OpenSSH.
+fn openssh_field(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_be_bytes()[..], bytes].concat()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{Candidate, check};
+    use super::super::{SecretCandidate, check};
     use super::*;
+
+    fn random(state: &mut u32, n: u32) -> u32 {
+        *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (*state >> 8) % n
+    }
 
     #[test]
     fn makes_what_the_checks_accept() {
         for seed in 1..40u32 {
             let mut state = seed;
-            let mut random = |n: u32| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                (state >> 8) % n
-            };
             for (name, wanted) in [
                 ("github-token:ghp", "crc32-base62"),
                 ("npm-token", "crc32-base62"),
@@ -227,9 +235,14 @@ mod tests {
                 ("base64-password", "base64-text"),
                 ("password:12", "password"),
             ] {
-                let secret = generate(name, &mut random).expect(name);
-                let c =
-                    Candidate { secret: secret.as_bytes(), line: secret.as_bytes(), at: 0, after: b"", path: b"a.txt" };
+                let secret = generate(name, &mut |n| random(&mut state, n)).expect(name);
+                let c = SecretCandidate {
+                    secret: secret.as_bytes(),
+                    line: secret.as_bytes(),
+                    at: 0,
+                    after: b"",
+                    path: b"a.txt",
+                };
                 assert_eq!(check(wanted, &c), Some(true), "{name} {secret}");
             }
         }

@@ -5,7 +5,7 @@
 //! it; `openssh-key-v1`) is a key in any context. An encrypted key grants no access by itself and
 //! does not count.
 
-use super::Candidate;
+use super::SecretCandidate;
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
@@ -25,7 +25,7 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 );
 
 /// Returns true if a complete private key without encryption follows the header.
-pub(super) fn parses(c: &Candidate<'_>) -> bool {
+pub(super) fn parses(c: &SecretCandidate<'_>) -> bool {
     let text = following(c, BODY_MAX);
     let lines = body(&text);
     // OpenSSL writes this header for an encrypted body.
@@ -39,7 +39,7 @@ pub(super) fn parses(c: &Candidate<'_>) -> bool {
 
 /// Returns the text between a header and the next header or footer, at most `most` bytes on each
 /// side of the end of the candidate's line. This makes the work on a text full of headers linear.
-pub(super) fn following(c: &Candidate<'_>, most: usize) -> Vec<u8> {
+pub(super) fn following(c: &SecretCandidate<'_>, most: usize) -> Vec<u8> {
     let (tail, is_whole) = before_edge(c.tail(), most);
     let after = if is_whole { before_edge(c.after, most).0 } else { &[] };
     [tail, after].concat()
@@ -78,8 +78,7 @@ fn body(text: &[u8]) -> Vec<&[u8]> {
 
 /// Returns the runs of Base64 digits in a line.
 fn runs(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let is_digit = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/');
-    line.split(move |b| !is_digit(b)).filter(|r| !r.is_empty())
+    line.split(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'+' | b'/')).filter(|r| !r.is_empty())
 }
 
 fn is_key(digits: &[u8]) -> bool {
@@ -195,7 +194,7 @@ mod tests {
         let at = line.find(header).unwrap();
         let after = format!("\n{after}");
         let (line, after) = (line.as_bytes(), after.as_bytes());
-        parses(&Candidate { secret: header.as_bytes(), line, at, after, path: b"" })
+        parses(&SecretCandidate { secret: header.as_bytes(), line, at, after, path: b"" })
     }
 
     const HEADER: &str = "-----BEGIN PRIVATE KEY-----";

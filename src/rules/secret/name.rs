@@ -2,7 +2,7 @@
 
 /// The kind of value that a name suggests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Named {
+pub(crate) enum SecretKind {
     Password,
     Secret,
     Token,
@@ -11,7 +11,7 @@ pub(crate) enum Named {
 /// Returns the kind of the name before a value: the last name with a word for a secret. The word
 /// "credentials" has many meanings, so a name with only that word does not describe its value, and
 /// neither does a name before it.
-pub(crate) fn named(head: &[u8]) -> Option<Named> {
+pub(crate) fn named(head: &[u8]) -> Option<SecretKind> {
     let head = &head[head.len().saturating_sub(160)..];
     let name = head
         .split(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'$')))
@@ -56,7 +56,7 @@ pub(crate) fn split(name: &[u8]) -> Vec<String> {
 }
 
 /// Returns the kind that a single word suggests.
-fn word(w: &str) -> Option<Named> {
+fn word(w: &str) -> Option<SecretKind> {
     const PASSWORD: &[&str] =
         &["password", "passwd", "passwort", "passphrase", "pwd", "pass", "passcode", "pswd", "psw"];
     let singular = w.strip_suffix('s').filter(|s| s.len() > 4).unwrap_or(w);
@@ -68,18 +68,18 @@ fn word(w: &str) -> Option<Named> {
     ];
     let owned = w.strip_suffix("pass").or_else(|| w.strip_suffix("pw"));
     if w == "pw" || owned.is_some_and(|o| OWNERS.contains(&o)) {
-        return Some(Named::Password);
+        return Some(SecretKind::Password);
     }
     if PASSWORD.contains(&w)
         || ["password", "passwd", "passphrase", "pwd", "pswd"].iter().any(|p| singular.ends_with(p))
     {
-        return Some(Named::Password);
+        return Some(SecretKind::Password);
     }
     if singular == "secret" || singular.ends_with("secret") || w == "secretkey" || w == "credential" {
-        return Some(Named::Secret);
+        return Some(SecretKind::Secret);
     }
     if singular.ends_with("token") && !matches!(singular, "tokentoken") {
-        return Some(Named::Token);
+        return Some(SecretKind::Token);
     }
     const KEYS: &[&str] = &[
         "apikey",
@@ -92,12 +92,12 @@ fn word(w: &str) -> Option<Named> {
         "accountkey",
         "apisecret",
     ];
-    KEYS.iter().any(|k| singular.ends_with(k)).then_some(Named::Token)
+    KEYS.iter().any(|k| singular.ends_with(k)).then_some(SecretKind::Token)
 }
 
 /// Returns the kind of two words that only together suggest it: `api_key`, `accessKey`,
 /// `private-key`.
-fn compound(name: &[u8]) -> Option<(usize, Named)> {
+fn compound(name: &[u8]) -> Option<(usize, SecretKind)> {
     #[rustfmt::skip]
     const BEFORE_KEY: &[&str] = &[
         "api", "access", "secret", "private", "stripe", "sendgrid", "twilio", "mailgun", "github", "gitlab", "openai",
@@ -110,14 +110,14 @@ fn compound(name: &[u8]) -> Option<(usize, Named)> {
     words.windows(2).rposition(|w| matches!(w[1].as_str(), "key" | "keys") && BEFORE_KEY.contains(&w[0].as_str())).map(
         |i| {
             // The primary key of a table and the session key of a map are often not secrets.
-            (i + 1, if words[i] == "secret" { Named::Secret } else { Named::Token })
+            (i + 1, if words[i] == "secret" { SecretKind::Secret } else { SecretKind::Token })
         },
     )
 }
 
 /// Returns the kind that a whole name suggests. The words before and after the word for a secret
 /// can exclude it.
-fn judge(name: &[u8]) -> Option<Named> {
+fn judge(name: &[u8]) -> Option<SecretKind> {
     #[rustfmt::skip]
     const NOT_AFTER: &[&str] = &[
         "url", "uri", "path", "file", "filename", "dir", "name", "names", "id", "ids", "type", "types", "field",
@@ -166,7 +166,7 @@ fn judge(name: &[u8]) -> Option<Named> {
     let after = &words[at + 1..];
     // Of `secret_key`, `token_secret` and `password_key`, only the first is a credential.
     let denied_after = after.iter().any(|w| NOT_AFTER.contains(&w.as_str()))
-        && !(named == Named::Secret && after.first().is_some_and(|w| w == "key") && after.len() == 1);
+        && !(named == SecretKind::Secret && after.first().is_some_and(|w| w == "key") && after.len() == 1);
     let first = if compound(name).is_some() { at.saturating_sub(1) } else { at };
     // A pass of a renderer or a compiler.
     #[rustfmt::skip]
@@ -186,14 +186,14 @@ mod tests {
     #[test]
     fn reads_names() {
         for (name, expected) in [
-            ("password", Some(Named::Password)),
-            ("db.password", Some(Named::Password)),
-            ("DB_PASS", Some(Named::Password)),
-            ("dbPassword", Some(Named::Password)),
+            ("password", Some(SecretKind::Password)),
+            ("db.password", Some(SecretKind::Password)),
+            ("DB_PASS", Some(SecretKind::Password)),
+            ("dbPassword", Some(SecretKind::Password)),
             ("compass", None),
             ("draw_pass_1", None),
             ("renderPass", None),
-            ("db_pass_1", Some(Named::Password)),
+            ("db_pass_1", Some(SecretKind::Password)),
             ("passed", None),
             ("password_hint", None),
             ("passwordField", None),
@@ -201,17 +201,17 @@ mod tests {
             ("test_password", None),
             ("token_url", None),
             ("nextPageToken", None),
-            ("accessToken", Some(Named::Token)),
-            ("GITHUB_TOKEN", Some(Named::Token)),
-            ("TOKEN_GITHUB", Some(Named::Token)),
-            ("api_key", Some(Named::Token)),
-            ("apiKey", Some(Named::Token)),
-            ("APIKEY", Some(Named::Token)),
+            ("accessToken", Some(SecretKind::Token)),
+            ("GITHUB_TOKEN", Some(SecretKind::Token)),
+            ("TOKEN_GITHUB", Some(SecretKind::Token)),
+            ("api_key", Some(SecretKind::Token)),
+            ("apiKey", Some(SecretKind::Token)),
+            ("APIKEY", Some(SecretKind::Token)),
             ("api_key_id", None),
             ("publicKey", None),
-            ("aws_secret_access_key", Some(Named::Token)),
-            ("client_secret", Some(Named::Secret)),
-            ("SECRET_KEY", Some(Named::Secret)),
+            ("aws_secret_access_key", Some(SecretKind::Token)),
+            ("client_secret", Some(SecretKind::Secret)),
+            ("SECRET_KEY", Some(SecretKind::Secret)),
             ("primary_color", None),
         ] {
             assert_eq!(named(name.as_bytes()), expected, "{name}");

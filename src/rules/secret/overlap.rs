@@ -28,7 +28,7 @@ pub(crate) type Spared = (u32, (u32, u32));
 
 /// A match of a rule for secrets.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Claim {
+pub(crate) struct SecretClaim {
     /// The number of lines before it.
     pub(crate) line: u32,
     /// Bytes in its line.
@@ -52,16 +52,19 @@ pub(crate) fn knowledge(rule: &str) -> u32 {
 /// The order is: higher confidence, then a rule that identifies the issuer, then the higher
 /// severity, then the longer text. A rule with less knowledge does not report texts in `spared`.
 /// Takes n log n steps for n claims.
-pub(crate) fn kept(claims: &[Claim], mut spared: Vec<Spared>) -> Vec<bool> {
+pub(crate) fn kept(claims: &[SecretClaim], mut spared: Vec<Spared>) -> Vec<bool> {
     if claims.len() < 2 && spared.is_empty() {
         return vec![true; claims.len()];
     }
     spared.sort_unstable();
     let spared = joined(&spared);
-    let rank = |c: &Claim| (c.confidence, c.knowledge, c.severity, c.columns.1 - c.columns.0);
-    let is_spared = |c: &Claim| c.knowledge < ISSUER && overlaps(&spared, c);
-    let mut order: Vec<usize> = (0..claims.len()).filter(|i| !is_spared(&claims[*i])).collect();
-    order.sort_by_key(|i| (claims[*i].line, Reverse(rank(&claims[*i])), *i));
+    let mut order: Vec<usize> =
+        (0..claims.len()).filter(|i| claims[*i].knowledge >= ISSUER || !overlaps(&spared, &claims[*i])).collect();
+    order.sort_by_key(|i| {
+        let c = &claims[*i];
+        let rank = (c.confidence, c.knowledge, c.severity, c.columns.1 - c.columns.0);
+        (c.line, Reverse(rank), *i)
+    });
     let mut out = vec![false; claims.len()];
     for line in order.chunk_by(|a, b| claims[*a].line == claims[*b].line) {
         // The taken claims do not overlap, so a claim can overlap only the last one that starts
@@ -92,7 +95,7 @@ fn joined(spared: &[Spared]) -> Vec<Spared> {
 }
 
 /// Returns true if one of several sorted texts, which do not overlap each other, overlaps a claim.
-fn overlaps(texts: &[Spared], claim: &Claim) -> bool {
+fn overlaps(texts: &[Spared], claim: &SecretClaim) -> bool {
     let (start, end) = claim.columns;
     let i = texts.partition_point(|(line, (_, e))| (*line, *e) <= (claim.line, start));
     texts.get(i).is_some_and(|(line, (s, _))| *line == claim.line && *s < end)
@@ -102,8 +105,8 @@ fn overlaps(texts: &[Spared], claim: &Claim) -> bool {
 mod tests {
     use super::*;
 
-    fn claim(rule: &str, line: u32, columns: (u32, u32), confidence: Confidence) -> Claim {
-        Claim { line, columns, confidence, knowledge: knowledge(rule), severity: Severity::Critical }
+    fn claim(rule: &str, line: u32, columns: (u32, u32), confidence: Confidence) -> SecretClaim {
+        SecretClaim { line, columns, confidence, knowledge: knowledge(rule), severity: Severity::Critical }
     }
 
     #[test]
@@ -120,7 +123,7 @@ mod tests {
 
     #[test]
     fn the_best_of_many_that_overlap_is_found_wherever_it_stands() {
-        let mut claims: Vec<Claim> =
+        let mut claims: Vec<SecretClaim> =
             (0..500).map(|i| claim("npm-token", 1, (i * 20, i * 20 + 15), Confidence::High)).collect();
         claims.push(claim("hardcoded-credential", 1, (3, 12), Confidence::Medium));
         claims.push(claim("hardcoded-credential", 1, (15, 20), Confidence::Medium));

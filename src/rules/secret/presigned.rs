@@ -1,12 +1,12 @@
 //! Presigned addresses of AWS, which name a key ID and contain no secret.
 
-use super::Candidate;
+use super::SecretCandidate;
 
 /// Returns true if the text is the key ID, or starts with it, in the credential scope of a presigned address:
 /// `X-Amz-Credential=ID/date/region/service/aws4_request` with a signature.
 ///
 /// The address is made to be handed out. Who has it can do the one signed request until it expires, and cannot sign another.
-pub(super) fn is_key_id(c: &Candidate<'_>) -> bool {
+pub(super) fn is_key_id(c: &SecretCandidate<'_>) -> bool {
     const NAME: &[u8] = b"X-Amz-Credential=";
     let head = c.head();
     let name = head.get(head.len().saturating_sub(NAME.len())..).unwrap_or_default();
@@ -20,11 +20,10 @@ pub(super) fn is_key_id(c: &Candidate<'_>) -> bool {
 
 /// Returns true if a text starts with `/date/region/service/aws4_request`.
 fn has_scope(text: &[u8]) -> bool {
-    let is_date = |word: &[u8]| word.len() == 8 && word.iter().all(u8::is_ascii_digit);
-    let is_name = |word: &[u8]| (1..=32).contains(&word.len());
-    scope(text).is_some_and(|[date, region, service, end]| {
-        is_date(date) && is_name(region) && is_name(service) && end == b"aws4_request"
-    })
+    let Some([date, region, service, end]) = scope(text) else { return false };
+    let is_date = date.len() == 8 && date.iter().all(u8::is_ascii_digit);
+    let are_names = [region, service].iter().all(|name| (1..=32).contains(&name.len()));
+    is_date && are_names && end == b"aws4_request"
 }
 
 /// Returns the four words at the start of a text, each after a slash.
@@ -39,9 +38,8 @@ fn scope(text: &[u8]) -> Option<[&[u8]; 4]> {
 /// Reads a slash, which can be percent-encoded, and the word after it.
 fn word(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let rest = [&b"/"[..], b"%2F", b"%2f"].iter().find_map(|slash| text.strip_prefix(*slash))?;
-    let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_');
-    let end = rest.iter().position(|b| !is_part(b)).unwrap_or(rest.len());
-    Some(rest.split_at(end))
+    let end = rest.iter().position(|b| !b.is_ascii_alphanumeric() && !matches!(b, b'-' | b'_'));
+    Some(rest.split_at(end.unwrap_or(rest.len())))
 }
 
 #[cfg(test)]
@@ -50,7 +48,7 @@ mod tests {
 
     fn is_presigned(line: &str) -> bool {
         let at = line.find("KEYID").unwrap();
-        is_key_id(&Candidate { secret: b"KEYID", line: line.as_bytes(), at, after: b"", path: b"a.md" })
+        is_key_id(&SecretCandidate { secret: b"KEYID", line: line.as_bytes(), at, after: b"", path: b"a.md" })
     }
 
     #[test]

@@ -124,8 +124,9 @@ pub(crate) fn wordiness(text: &str) -> f32 {
             continue;
         }
         let upper = bytes[start].is_ascii_uppercase() && bytes.get(start + 1).is_some_and(u8::is_ascii_uppercase);
-        let same = |b: &u8| if upper { b.is_ascii_uppercase() } else { b.is_ascii_lowercase() };
-        let end = start + 1 + bytes[start + 1..].iter().take_while(|b| same(b)).count();
+        let rest = bytes[start + 1..].iter();
+        let same = rest.take_while(|b| if upper { b.is_ascii_uppercase() } else { b.is_ascii_lowercase() });
+        let end = start + 1 + same.count();
         let word = &bytes[start..end];
         if word.len() >= 3 && is_word(word) {
             inside += word.len();

@@ -25,9 +25,9 @@ const MARKERS: &[&str] = &[
 /// which people make of words: see [`is_sample`].
 pub(super) fn is_placeholder(text: &str) -> bool {
     let bytes = text.as_bytes();
-    let repeats = |b: &u8| b.eq_ignore_ascii_case(&bytes[0]) || *b == b'-';
     let markers = MARKER_SEARCH.iter().flat_map(|search| search.find_overlapping_iter(bytes));
-    markers.map(|found| &bytes[found.range()]).any(is_typed) || bytes.len() >= 4 && bytes.iter().all(repeats)
+    markers.map(|found| &bytes[found.range()]).any(is_typed)
+        || bytes.len() >= 4 && bytes.iter().all(|b| b.eq_ignore_ascii_case(&bytes[0]) || *b == b'-')
 }
 
 /// Finds all [`MARKERS`] at once, in any case. A line full of matches searches for each of them.
@@ -256,13 +256,15 @@ fn has_typed_sign(value: &str) -> bool {
 /// For reports only: redaction hides the last three.
 pub(super) fn is_sample(value: &str) -> bool {
     const CUT: [&str; 4] = ["...", "…", "***", "•••"];
-    let counts = || {
-        let number = value.trim_start_matches(|c: char| c.is_ascii_lowercase() || matches!(c, '_' | '-'));
-        let length = number.len();
-        let is_count = length > 0 && number.bytes().all(|b| b.is_ascii_digit());
-        is_count && shape::longest_sequence(number.as_bytes()) == length && substance(value) < 4
-    };
-    is_stand_in(value) || CUT.iter().any(|c| value.contains(c)) || asks_reader(value) || counts()
+    is_stand_in(value) || CUT.iter().any(|c| value.contains(c)) || asks_reader(value) || ends_with_count(value)
+}
+
+/// Returns true if a value is a word and consecutive digits: `password123`.
+fn ends_with_count(value: &str) -> bool {
+    let number = value.trim_start_matches(|c: char| c.is_ascii_lowercase() || matches!(c, '_' | '-'));
+    let length = number.len();
+    let is_count = length > 0 && number.bytes().all(|b| b.is_ascii_digit());
+    is_count && shape::longest_sequence(number.as_bytes()) == length && substance(value) < 4
 }
 
 /// Returns true if a value consists of placeholder words with their own number after them:

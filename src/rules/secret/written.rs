@@ -1,11 +1,11 @@
 //! The form in which a quoted value and its name are written: assigned, requested, or one of many.
 
-use super::Candidate;
+use super::SecretCandidate;
 use super::name::split;
 
 /// The form that the characters around a quoted value show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ValueForm {
     /// `name = "value"`, `setName("value")`.
     Given,
     /// `("name", "value")`.
@@ -17,13 +17,13 @@ pub(super) enum Form {
 }
 
 /// Returns the form that the characters around a quoted value show.
-pub(super) fn form(c: &Candidate<'_>) -> Form {
-    let Some((before, quote)) = before_quote(c.head()) else { return Form::Given };
+pub(super) fn form(c: &SecretCandidate<'_>) -> ValueForm {
+    let Some((before, quote)) = before_quote(c.head()) else { return ValueForm::Given };
     if let Some(callee) = before.strip_suffix(b"(") {
-        return if asks(callee) { Form::Asked } else { Form::Given };
+        return if asks(callee) { ValueForm::Asked } else { ValueForm::Given };
     }
-    let Some(first) = before.strip_suffix(b",").map(<[u8]>::trim_ascii_end) else { return Form::Given };
-    let Some(opened) = before_string(first) else { return Form::Given };
+    let Some(first) = before.strip_suffix(b",").map(<[u8]>::trim_ascii_end) else { return ValueForm::Given };
+    let Some(opened) = before_string(first) else { return ValueForm::Given };
     // More strings before or after it.
     let behind = c.tail().strip_prefix(&[quote][..]).unwrap_or(c.tail()).trim_ascii_start();
     let goes_on = behind.strip_prefix(b",").map(<[u8]>::trim_ascii);
@@ -36,7 +36,7 @@ pub(super) fn form(c: &Candidate<'_>) -> Form {
         Some(b'[' | b'{' | b'(') => next_is_string && !in_call(opened),
         _ => false,
     };
-    if listed { Form::Listed } else { Form::Pair }
+    if listed { ValueForm::Listed } else { ValueForm::Pair }
 }
 
 /// Returns the text before the quote that opens the value, and the quote. A prefix (`b"…"`, `@"…"`)
@@ -79,8 +79,8 @@ fn asks(callee: &[u8]) -> bool {
         "get", "fetch", "read", "load", "find", "lookup", "retrieve", "resolve", "has", "exists", "delete", "remove",
         "describe", "env", "getenv", "getproperty", "getstring",
     ];
-    let word = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_';
-    let start = callee.iter().rposition(|b| !word(b)).map_or(0, |i| i + 1);
+    let before = callee.iter().rposition(|b| !b.is_ascii_alphanumeric() && *b != b'_');
+    let start = before.map_or(0, |i| i + 1);
     split(&callee[start..]).first().is_some_and(|w| VERBS.contains(&w.as_str()))
 }
 
@@ -88,31 +88,31 @@ fn asks(callee: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Form {
+    fn of(line: &str) -> ValueForm {
         let at = line.find("VALUE").expect("the line holds the value");
-        form(&Candidate { secret: b"VALUE", line: line.as_bytes(), at, after: b"", path: b"a.py" })
+        form(&SecretCandidate { secret: b"VALUE", line: line.as_bytes(), at, after: b"", path: b"a.py" })
     }
 
     #[test]
     fn a_value_is_given_asked_for_or_one_of_many() {
         for (line, expected) in [
-            ("password = \"VALUE\"", Form::Given),
-            ("password: 'VALUE',", Form::Given),
-            ("opts.SetPassword(\"VALUE\");", Form::Given),
-            ("password = b'VALUE'", Form::Given),
-            ("x.password(\\\"VALUE\\\")", Form::Given),
-            ("connect(user, 'VALUE')", Form::Given),
-            ("secret.get(\"VALUE\")", Form::Asked),
-            ("token := secrets.Get(\"VALUE\")", Form::Asked),
-            ("password = getEnv('VALUE')", Form::Asked),
-            ("define('DB_PASSWORD', 'VALUE');", Form::Pair),
-            ("config.set('database', 'password', 'VALUE')", Form::Pair),
-            ("put(\"password\", \"VALUE\", \"UTF-8\")", Form::Pair),
-            ("vec![(\"password\", \"VALUE\"), (\"a\", \"b\")]", Form::Pair),
-            ("  \"password\", \"VALUE\")", Form::Pair),
-            ("ignored = ('pass', 'VALUE', 'port')", Form::Listed),
-            ("ignored = ['a', 'pass', 'VALUE']", Form::Listed),
-            ("    'pass', 'VALUE',", Form::Listed),
+            ("password = \"VALUE\"", ValueForm::Given),
+            ("password: 'VALUE',", ValueForm::Given),
+            ("opts.SetPassword(\"VALUE\");", ValueForm::Given),
+            ("password = b'VALUE'", ValueForm::Given),
+            ("x.password(\\\"VALUE\\\")", ValueForm::Given),
+            ("connect(user, 'VALUE')", ValueForm::Given),
+            ("secret.get(\"VALUE\")", ValueForm::Asked),
+            ("token := secrets.Get(\"VALUE\")", ValueForm::Asked),
+            ("password = getEnv('VALUE')", ValueForm::Asked),
+            ("define('DB_PASSWORD', 'VALUE');", ValueForm::Pair),
+            ("config.set('database', 'password', 'VALUE')", ValueForm::Pair),
+            ("put(\"password\", \"VALUE\", \"UTF-8\")", ValueForm::Pair),
+            ("vec![(\"password\", \"VALUE\"), (\"a\", \"b\")]", ValueForm::Pair),
+            ("  \"password\", \"VALUE\")", ValueForm::Pair),
+            ("ignored = ('pass', 'VALUE', 'port')", ValueForm::Listed),
+            ("ignored = ['a', 'pass', 'VALUE']", ValueForm::Listed),
+            ("    'pass', 'VALUE',", ValueForm::Listed),
         ] {
             assert_eq!(of(line), expected, "{line}");
         }

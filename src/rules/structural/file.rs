@@ -7,7 +7,7 @@
 use super::StructuralRule;
 use super::language::TreeLanguage;
 use crate::rules::format::{self, Sample};
-use crate::rules::team::{Problem, Written};
+use crate::rules::team::{FileProblem, Written};
 use ast_grep_config::{SerializableRuleConfig, Severity};
 use serde_json::{Value, json};
 
@@ -26,7 +26,7 @@ pub(in crate::rules) fn is_structural(name: &str) -> bool {
 
 /// A document of a file.
 #[derive(Clone, Copy)]
-struct Document<'a> {
+struct RuleDocument<'a> {
     /// The line of the file in which it starts, counted from 1.
     line: u32,
     text: &'a str,
@@ -40,19 +40,20 @@ struct Samples {
     invalid: Vec<String>,
 }
 
-struct Reader<'a> {
+struct DocumentReader<'a> {
     name: &'a str,
     rules: Vec<(Written, StructuralRule)>,
     /// IDs of rules with `severity: off`.
     off: Vec<String>,
     samples: Vec<Samples>,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblem>,
 }
 
 /// Parses a file. Returns the rules that compile, and the problems of the others. A rule with
 /// `severity: off` is left out.
-pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<(Written, StructuralRule)>, Vec<Problem>) {
-    let mut reader = Reader { name, rules: Vec::new(), off: Vec::new(), samples: Vec::new(), problems: Vec::new() };
+pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<(Written, StructuralRule)>, Vec<FileProblem>) {
+    let mut reader =
+        DocumentReader { name, rules: Vec::new(), off: Vec::new(), samples: Vec::new(), problems: Vec::new() };
     for document in documents(content.strip_prefix('\u{feff}').unwrap_or(content)) {
         reader.document(document);
     }
@@ -61,26 +62,27 @@ pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<(Written, Struc
 }
 
 /// Splits a file at its lines `---`.
-fn documents(content: &str) -> Vec<Document<'_>> {
+fn documents(content: &str) -> Vec<RuleDocument<'_>> {
     let mut out = Vec::new();
     let (mut start, mut first, mut at, mut line) = (0, 1, 0, 1);
     for text in content.split_inclusive('\n') {
         at += text.len();
         line += 1;
         if text.starts_with("---") && text[3..].trim_start().is_empty() {
-            out.push(Document { line: first, text: &content[start..at - text.len()] });
+            out.push(RuleDocument { line: first, text: &content[start..at - text.len()] });
             (start, first) = (at, line);
         }
     }
-    out.push(Document { line: first, text: &content[start..] });
+    out.push(RuleDocument { line: first, text: &content[start..] });
     out
 }
 
-impl Document<'_> {
+impl RuleDocument<'_> {
     /// Returns the line of the file that has a key of the document, or the first line of the document.
     fn line_of(&self, key: &str) -> u32 {
-        let starts = |line: &str| line.strip_prefix(key).is_some_and(|rest| rest.trim_start().starts_with(':'));
-        let at = self.text.lines().position(starts).unwrap_or_default();
+        let mut rests = self.text.lines().map(|line| line.strip_prefix(key));
+        let at = rests.position(|rest| rest.is_some_and(|rest| rest.trim_start().starts_with(':')));
+        let at = at.unwrap_or_default();
         self.line.saturating_add(u32::try_from(at).unwrap_or_default())
     }
 
@@ -91,8 +93,8 @@ impl Document<'_> {
     }
 }
 
-impl Reader<'_> {
-    fn document(&mut self, document: Document<'_>) {
+impl DocumentReader<'_> {
+    fn document(&mut self, document: RuleDocument<'_>) {
         let value = match ast_grep_config::from_str::<Value>(document.text) {
             Ok(Value::Null) => return,
             Ok(value) => value,
@@ -120,7 +122,7 @@ impl Reader<'_> {
         }
     }
 
-    fn rule(&mut self, document: Document<'_>, value: &Value, config: SerializableRuleConfig<TreeLanguage>) {
+    fn rule(&mut self, document: RuleDocument<'_>, value: &Value, config: SerializableRuleConfig<TreeLanguage>) {
         if config.severity == Severity::Off {
             return self.off.push(config.id);
         }
@@ -148,7 +150,7 @@ impl Reader<'_> {
         }
     }
 
-    fn samples(&mut self, document: Document<'_>, id: &str, keys: &serde_json::Map<String, Value>) {
+    fn samples(&mut self, document: RuleDocument<'_>, id: &str, keys: &serde_json::Map<String, Value>) {
         for key in keys.keys().filter(|key| !SAMPLE_KEYS.contains(&key.as_str())) {
             let text = format!("unknown key `{key}` beside samples, expected `id`, `valid` or `invalid`");
             self.problem(document.line_of(key), Some(id), text);
@@ -177,20 +179,20 @@ impl Reader<'_> {
                 continue;
             };
             let path = sample_path(&rule.rule.paths, of.language());
-            let sample = |matches: bool, text: String| Sample {
+            let invalid = samples.invalid.into_iter().map(|text| (true, text));
+            let texts = invalid.chain(samples.valid.into_iter().map(|text| (false, text)));
+            rule.rule.samples.extend(texts.map(|(matches, text)| Sample {
                 matches,
                 path: path.clone(),
                 text,
                 fixed: None,
                 also: Vec::new(),
-            };
-            rule.rule.samples.extend(samples.invalid.into_iter().map(|text| sample(true, text)));
-            rule.rule.samples.extend(samples.valid.into_iter().map(|text| sample(false, text)));
+            }));
         }
     }
 
     fn problem(&mut self, line: u32, rule: Option<&str>, text: String) {
-        self.problems.push(Problem::new(self.name, line, rule, text));
+        self.problems.push(FileProblem::new(self.name, line, rule, text));
     }
 }
 
@@ -210,12 +212,8 @@ fn written(
     language: TreeLanguage,
     severity: &'static str,
 ) -> Result<format::Rule, (&'static str, String)> {
-    let text =
-        |key: &str| value.get(key).and_then(Value::as_str).map(|t| t.trim().to_owned()).filter(|t| !t.is_empty());
-    let own = |key: &str| value.get("metadata").and_then(|m| m.get(key));
-    let own_text = |key: &str, or: &str| own(key).and_then(Value::as_str).unwrap_or(or).to_owned();
-    let title = text("message").unwrap_or_else(|| id.replace('-', " "));
-    let cwe = match own(CWE) {
+    let title = text_of(value, "message").unwrap_or_else(|| id.replace('-', " "));
+    let cwe = match metadata(value, CWE) {
         None => None,
         Some(number) => match number.as_u64().and_then(|n| u32::try_from(n).ok()) {
             Some(number) => Some(number),
@@ -224,21 +222,36 @@ fn written(
     };
     let fields = json!({
         "id": id,
-        "message": text("note").unwrap_or_else(|| title.clone()),
+        "message": text_of(value, "note").unwrap_or_else(|| title.clone()),
         "title": title,
-        "category": own_text(CATEGORY, "best-practice"),
-        "severity": own_text(SEVERITY, severity),
-        "confidence": own_text(CONFIDENCE, "medium"),
+        "category": metadata_text(value, CATEGORY, "best-practice"),
+        "severity": metadata_text(value, SEVERITY, severity),
+        "confidence": metadata_text(value, CONFIDENCE, "medium"),
         "languages": [language.own_name()],
         "paths": globs(value.get("files")).map_err(|text| ("files", text))?,
         "not_paths": globs(value.get("ignores")).map_err(|text| ("ignores", text))?,
         "matcher": format::STRUCTURAL,
         "pattern": condition(value),
         "cwe": cwe,
-        "references": text("url").into_iter().collect::<Vec<_>>(),
+        "references": text_of(value, "url").into_iter().collect::<Vec<_>>(),
     });
     // The keys that are not here get the defaults of a rule file.
     serde_json::from_value(fields).map_err(|e| ("id", e.to_string()))
+}
+
+/// Returns the text of a key without blanks around it. `None`: it has none.
+fn text_of(value: &Value, key: &str) -> Option<String> {
+    value.get(key).and_then(Value::as_str).map(|t| t.trim().to_owned()).filter(|t| !t.is_empty())
+}
+
+/// Returns a value of the `metadata`, where a rule has the fields that ast-grep does not know.
+fn metadata<'v>(value: &'v Value, key: &str) -> Option<&'v Value> {
+    value.get("metadata").and_then(|m| m.get(key))
+}
+
+/// Returns a text of the `metadata`, or the default.
+fn metadata_text(value: &Value, key: &str, default: &str) -> String {
+    metadata(value, key).and_then(Value::as_str).unwrap_or(default).to_owned()
 }
 
 /// Returns the parts of a rule that decide its matches, as JSON, to compare two versions of a rule.

@@ -10,11 +10,11 @@ use std::borrow::Cow;
 
 /// A language of structural rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::rules) struct TreeLanguage(&'static Names);
+pub(in crate::rules) struct TreeLanguage(&'static LanguageNames);
 
 /// The names of a language.
 #[derive(Debug, PartialEq, Eq)]
-struct Names {
+struct LanguageNames {
     /// The names in rule files, in lower case. They are the names of ast-grep
     /// (<https://ast-grep.github.io/reference/languages.html>).
     aliases: &'static [&'static str],
@@ -32,11 +32,11 @@ const fn names(
     extensions: &'static [&'static str],
     own: &'static str,
     variable: char,
-) -> Names {
-    Names { aliases, extensions, own, variable }
+) -> LanguageNames {
+    LanguageNames { aliases, extensions, own, variable }
 }
 
-const ALL: &[Names] = &[
+const ALL: &[LanguageNames] = &[
     names(&["python", "py"], &["py", "py3", "pyi", "bzl"], "python", 'µ'),
     names(&["javascript", "js", "jsx"], &["js", "cjs", "jsx", "mjs"], "javascript", '$'),
     names(&["typescript", "ts"], &["ts", "cts", "mts"], "typescript", '$'),
@@ -63,14 +63,15 @@ impl TreeLanguage {
     pub(in crate::rules) fn of(path: &RepoPath) -> Option<Self> {
         let name = path.file_name();
         let at = memchr::memrchr(b'.', name)?;
-        let is = |extension: &&str| name[at + 1..].eq_ignore_ascii_case(extension.as_bytes());
-        ALL.iter().find(|names| names.extensions.iter().any(is)).map(Self)
+        let extension = &name[at + 1..];
+        let found = ALL.iter().find(|l| l.extensions.iter().any(|e| extension.eq_ignore_ascii_case(e.as_bytes())));
+        found.map(Self)
     }
 
     /// Returns the languages that a built-in rule names. `typescript` includes TypeScript with JSX.
     pub(in crate::rules) fn of_rule(names: &[Cow<'static, str>]) -> impl Iterator<Item = Self> {
-        let is_named = |l: &&'static Names| names.iter().any(|n| *n == l.own || Some(&&**n) == l.aliases.first());
-        ALL.iter().filter(is_named).map(Self)
+        let named = ALL.iter().filter(|l| names.iter().any(|n| *n == l.own || Some(&&**n) == l.aliases.first()));
+        named.map(Self)
     }
 
     /// Returns the name in rule files of ast-grep.
@@ -151,11 +152,10 @@ fn with_variables(pattern: &str, letter: char) -> String {
 impl<'de> Deserialize<'de> for TreeLanguage {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        let unknown = || {
+        Self::named(&name).ok_or_else(|| {
             let known: Vec<&str> = ALL.iter().filter_map(|names| names.aliases.first().copied()).collect();
             D::Error::custom(format!("unknown language {name:?}, expected one of {}", known.join(", ")))
-        };
-        Self::named(&name).ok_or_else(unknown)
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Tests of structural rules: their matches, the matches that are findings, and invalid files.
 
-use super::{MAX_WORK, Parsed, StructuralRule, Work};
+use super::{MAX_WORK, ParsedText, StructuralRule, Work};
 use crate::diff::{Attribute, Body, ChangeKind, Entry, FileChange, FileMode, RepoPath, Side, patch};
 use crate::finding::{Finding, Severity};
 use crate::policy::RulesPolicy;
@@ -40,9 +40,9 @@ fn rules(files: &[(&str, &str)]) -> RuleSet {
 
 /// Returns a change of a file, which `None` adds.
 fn changed(path: &str, old: Option<&str>, new: &str) -> FileChange {
-    let bytes = |text: &str| text.as_bytes().to_vec();
     let path = RepoPath::from(path);
-    let body = Body::of_file(&path, old.map(bytes), Some(bytes(new)), Attribute::Unset);
+    let (before, after) = (old.map(|text| text.as_bytes().to_vec()), new.as_bytes().to_vec());
+    let body = Body::of_file(&path, before, Some(after), Attribute::Unset);
     let side = Side { path, mode: FileMode::Regular, id: None };
     let kind = if old.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
     FileChange { entry: Entry { kind, old: old.map(|_| side.clone()), new: Some(side) }, body }
@@ -102,7 +102,9 @@ fn only_a_match_that_the_change_adds_is_a_finding() {
         "id: no-empty-handler\nlanguage: ts\nseverity: warning\nmessage: empty handler\nrule:\n  kind: catch_clause\n  \
          not: { has: { kind: expression_statement, stopBy: end } }\n",
     )]);
-    let with = |body: &str| format!("try {{\n  f();\n}} catch (e) {{\n{body}}}\n");
+    fn with(body: &str) -> String {
+        format!("try {{\n  f();\n}} catch (e) {{\n{body}}}\n")
+    }
     let (empty, full) = (with("  // later\n"), with("  log(e);\n"));
     assert_eq!(lines(&found(&rules, "a.ts", None, &empty)), [(3, 5)]);
     // The change removes the only statement: the match is around no added line, or around the comment that it adds.
@@ -151,7 +153,9 @@ fn every_language_matches_a_call_with_a_variable() {
 
 #[test]
 fn samples_are_tested() {
-    let run = |text: &str| test(&[("r/a.yml".to_owned(), text.to_owned())]).unwrap();
+    fn run(text: &str) -> crate::rules::Report {
+        test(&[("r/a.yml".to_owned(), text.to_owned())]).unwrap()
+    }
     let report = run(RULE);
     assert_eq!((report.rules, report.samples, report.failures), (1, 3, Vec::new()));
     let report = run(&RULE
@@ -228,15 +232,14 @@ fn a_rule_that_is_off_and_an_empty_file_have_no_rules() {
 /// A rule that searches all code below a node would take quadratic time in nested code.
 #[test]
 fn the_work_on_nested_code_is_bounded() {
-    let text =
-        "id: nested\nlanguage: python\nrule:\n  kind: parenthesized_expression\n  has: { kind: string, stopBy: end }\n";
-    let rule = StructuralRule::new(ast_grep_config::from_str(text).unwrap(), text).unwrap();
-    let is_exceeded = |depth: usize, left: usize| {
+    fn is_exceeded(depth: usize, left: usize) -> bool {
+        let text = "id: nested\nlanguage: python\nrule:\n  kind: parenthesized_expression\n  has: { kind: string, stopBy: end }\n";
+        let rule = StructuralRule::new(ast_grep_config::from_str(text).unwrap(), text).unwrap();
         let code = format!("x = {}1{}\n", "(\n".repeat(depth), ")\n".repeat(depth));
         let mut work = Work { left, ..Work::new() };
-        Parsed::new(&code, rule.language(), true).unwrap().find(&[&rule], None, &mut work);
+        ParsedText::new(&code, rule.language(), true).unwrap().find(&[&rule], None, &mut work);
         work.is_exceeded()
-    };
+    }
     assert!(!is_exceeded(100, 100_000));
     assert!(is_exceeded(1000, 100_000), "twice the depth is four times the work");
     assert!(!is_exceeded(300, MAX_WORK));
@@ -249,7 +252,7 @@ fn the_time_for_nested_searches_is_bounded() {
     let rule = StructuralRule::new(ast_grep_config::from_str(text).unwrap(), text).unwrap();
     let code = "f(x)\n".repeat(20_000);
     let mut work = Work { end: std::time::Instant::now(), ..Work::new() };
-    Parsed::new(&code, rule.language(), true).unwrap().find(&[&rule], None, &mut work);
+    ParsedText::new(&code, rule.language(), true).unwrap().find(&[&rule], None, &mut work);
     assert!(work.is_exceeded(), "a time that is over ends the search");
 }
 

@@ -1,7 +1,7 @@
 //! Writes a rule as a rule file, for a team that starts from an existing rule.
 
 use super::Written;
-use crate::rules::catalog::{self, Fix, List, Matcher, Rule};
+use crate::rules::catalog::{self, Matcher, Rule, RuleFix, TextList};
 use crate::rules::format;
 use crate::untrusted;
 use std::fmt::Write as _;
@@ -36,8 +36,6 @@ pub(in crate::rules) fn to_toml(written: &Written) -> String {
 
 /// Returns a built-in rule in the form of a rule file.
 fn written(rule: &Rule, index: usize) -> format::Rule {
-    let list = |l: &List| l.iter().map(|t| t.clone().into_owned()).collect::<Vec<_>>();
-    let text = |t: &Option<std::borrow::Cow<'static, str>>| t.as_deref().map(str::to_owned);
     let id: String = rule.id.chars().take(ID_MAX).collect();
     format::Rule {
         id: format!("{PREFIX}{}", id.trim_end_matches('-')),
@@ -46,9 +44,9 @@ fn written(rule: &Rule, index: usize) -> format::Rule {
         severity: rule.severity.name().to_owned(),
         confidence: rule.confidence.name().to_owned(),
         languages: rule.languages.names().map(str::to_owned).collect(),
-        paths: list(&rule.paths),
-        not_paths: list(&rule.not_paths),
-        weak_paths: list(&rule.weak_paths),
+        paths: owned(&rule.paths),
+        not_paths: owned(&rule.not_paths),
+        weak_paths: owned(&rule.weak_paths),
         in_tests: rule.in_tests,
         in_bundles: rule.in_bundles,
         place: rule.place.name().to_owned(),
@@ -58,31 +56,36 @@ fn written(rule: &Rule, index: usize) -> format::Rule {
         tree: String::new(),
         profile: rule.profile().to_owned(),
         audit_severity: rule.audit_severity.map(|s| s.name().to_owned()),
-        not_pattern: list(&rule.not_pattern),
-        harmless: list(&rule.harmless),
-        guarded_by: list(&rule.guarded_by),
-        file_has: list(&rule.file_has),
-        file_lacks: list(&rule.file_lacks),
-        near_has: list(&rule.near_has),
-        near_lacks: list(&rule.near_lacks),
-        line_has: list(&rule.line_has),
-        checks: list(&rule.checks),
+        not_pattern: owned(&rule.not_pattern),
+        harmless: owned(&rule.harmless),
+        guarded_by: owned(&rule.guarded_by),
+        file_has: owned(&rule.file_has),
+        file_lacks: owned(&rule.file_lacks),
+        near_has: owned(&rule.near_has),
+        near_lacks: owned(&rule.near_lacks),
+        line_has: owned(&rule.line_has),
+        checks: owned(&rule.checks),
         secret: rule.secret,
         decoded: rule.decoded,
         judges_origin: rule.judges_origin,
         message: rule.message.clone().into_owned(),
-        why: text(&rule.why),
-        suggestion: text(&rule.suggestion),
+        why: rule.why.as_deref().map(str::to_owned),
+        suggestion: rule.suggestion.as_deref().map(str::to_owned),
         fixes: rule.fixes.iter().map(fix).collect(),
         cwe: rule.cwe,
-        references: list(&rule.references),
-        bad: text(&rule.bad),
-        good: text(&rule.good),
+        references: owned(&rule.references),
+        bad: rule.bad.as_deref().map(str::to_owned),
+        good: rule.good.as_deref().map(str::to_owned),
         samples: Vec::new(),
     }
 }
 
-fn fix(fix: &Fix) -> format::Fix {
+/// Returns the texts of a list as a file has them.
+fn owned(list: &TextList) -> Vec<String> {
+    list.iter().map(|t| t.clone().into_owned()).collect()
+}
+
+fn fix(fix: &RuleFix) -> format::Fix {
     format::Fix { find: fix.find.clone().into_owned(), replace: fix.replace.clone().into_owned() }
 }
 
@@ -162,7 +165,6 @@ fn line(out: &mut String, key: &str, value: &Value) {
 
 /// Returns a value as TOML in which control and invisible characters are escapes.
 fn shown(value: &Value) -> String {
-    let is_hidden = |c: char| c != '\n' && c != '\t' && untrusted::is_active(c);
     match value {
         Value::String(text) if text.contains(is_hidden) => {
             let mut out = String::from("\"");
@@ -178,6 +180,11 @@ fn shown(value: &Value) -> String {
         Value::Array(all) => format!("[{}]", all.iter().map(shown).collect::<Vec<_>>().join(", ")),
         other => other.to_string(),
     }
+}
+
+/// Returns true for a character that a terminal does not show as it is.
+fn is_hidden(c: char) -> bool {
+    c != '\n' && c != '\t' && untrusted::is_active(c)
 }
 
 fn text(out: &mut String, key: &str, value: &str) {

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::policy::value::closest;
-use crate::rules::format::{self, Fault};
+use crate::rules::format::{self, RuleFault};
 use crate::rules::structural::is_structural;
 use serde::Deserialize as _;
 use std::fmt;
@@ -13,21 +13,21 @@ use toml::de::{DeTable, DeValue, ValueDeserializer};
 const LISTED: usize = 50;
 
 /// A key of a rule or of a sample.
-struct Key {
+struct RuleKey {
     name: &'static str,
     is_required: bool,
 }
 
-const fn required(name: &'static str) -> Key {
-    Key { name, is_required: true }
+const fn required(name: &'static str) -> RuleKey {
+    RuleKey { name, is_required: true }
 }
 
-const fn optional(name: &'static str) -> Key {
-    Key { name, is_required: false }
+const fn optional(name: &'static str) -> RuleKey {
+    RuleKey { name, is_required: false }
 }
 
 /// Keys of a `[[rule]]`: the fields of [`format::Rule`].
-const RULE: &[Key] = &[
+const RULE: &[RuleKey] = &[
     required("id"),
     required("title"),
     required("category"),
@@ -70,14 +70,15 @@ const RULE: &[Key] = &[
 ];
 
 /// Keys of a `[[rule.sample]]`: the fields of [`format::Sample`].
-const SAMPLE: &[Key] = &[required("matches"), optional("path"), required("text"), optional("fixed"), optional("also")];
+const SAMPLE: &[RuleKey] =
+    &[required("matches"), optional("path"), required("text"), optional("fixed"), optional("also")];
 
 /// Keys of a `[[rule.fix]]`: the fields of [`format::Fix`].
-const FIX: &[Key] = &[required("find"), required("replace")];
+const FIX: &[RuleKey] = &[required("find"), required("replace")];
 
 /// One problem of a rule file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::rules) struct Problem {
+pub(in crate::rules) struct FileProblem {
     file: String,
     line: u32,
     /// The rule that has it.
@@ -85,7 +86,7 @@ pub(in crate::rules) struct Problem {
     text: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for FileProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}: ", self.file, self.line)?;
         if let Some(rule) = &self.rule {
@@ -95,7 +96,7 @@ impl fmt::Display for Problem {
     }
 }
 
-impl Problem {
+impl FileProblem {
     pub(in crate::rules) fn new(file: &str, line: u32, rule: Option<&str>, text: String) -> Self {
         Self { file: file.to_owned(), line, rule: rule.map(str::to_owned), text }
     }
@@ -148,9 +149,9 @@ impl Written {
     }
 
     /// Places a fault of the rule on the line of its key.
-    pub(in crate::rules) fn problem(&self, fault: &Fault) -> Problem {
+    pub(in crate::rules) fn problem(&self, fault: &RuleFault) -> FileProblem {
         let of_key = self.lines.iter().find(|(key, _)| key == fault.key).map(|(_, line)| *line);
-        Problem {
+        FileProblem {
             file: self.file.clone(),
             line: of_key.unwrap_or(self.line),
             rule: Some(self.rule.id.clone()),
@@ -161,7 +162,7 @@ impl Written {
 
 /// Parses a rule file. Returns the rules that have all required keys and no unknown ones; for the others, a problem for
 /// each key.
-pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<Written>, Vec<Problem>) {
+pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<Written>, Vec<FileProblem>) {
     // An editor may put a byte order mark first. Spaces of its length keep the offsets right.
     let blanked;
     let content = match content.strip_prefix('\u{feff}') {
@@ -171,7 +172,7 @@ pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<Written>, Vec<P
         }
         None => content,
     };
-    let mut reader = Reader { name, content, rules: Vec::new(), problems: Vec::new() };
+    let mut reader = RuleReader { name, content, rules: Vec::new(), problems: Vec::new() };
     match DeTable::parse(content) {
         Ok(document) => reader.document(document.get_ref()),
         Err(e) => {
@@ -183,14 +184,14 @@ pub(in crate::rules) fn parse(name: &str, content: &str) -> (Vec<Written>, Vec<P
     (reader.rules, reader.problems)
 }
 
-struct Reader<'a> {
+struct RuleReader<'a> {
     name: &'a str,
     content: &'a str,
     rules: Vec<Written>,
-    problems: Vec<Problem>,
+    problems: Vec<FileProblem>,
 }
 
-impl Reader<'_> {
+impl RuleReader<'_> {
     fn document(&mut self, document: &DeTable<'_>) {
         for (key, value) in document {
             match (key.get_ref().as_ref(), value.get_ref()) {
@@ -236,7 +237,7 @@ impl Reader<'_> {
     }
 
     /// Reports each unknown key of a table, and each required key that it lacks.
-    fn keys(&mut self, table: &DeTable<'_>, at: usize, (known, rule, of): (&[Key], Option<&str>, &str)) {
+    fn keys(&mut self, table: &DeTable<'_>, at: usize, (known, rule, of): (&[RuleKey], Option<&str>, &str)) {
         for key in table.keys() {
             let name = key.get_ref();
             if !known.iter().any(|k| k.name == name) {
@@ -256,7 +257,7 @@ impl Reader<'_> {
 
     fn problem(&mut self, at: usize, rule: Option<&str>, text: String) {
         let (file, rule) = (self.name.to_owned(), rule.map(str::to_owned));
-        self.problems.push(Problem { file, line: self.line(at), rule, text });
+        self.problems.push(FileProblem { file, line: self.line(at), rule, text });
     }
 
     /// Returns the 1-based line of a byte offset.
@@ -286,23 +287,23 @@ mod tests {
         literals = ['sleep']\npattern = 'sleep'\nmessage = 'm'\n[[rule.sample]]\nmatches = true\ntext = 'sleep'\n";
 
     #[derive(Debug, serde::Deserialize)]
-    struct File {
+    struct WrittenRules {
         #[expect(dead_code, reason = "only its errors are read")]
         rule: Vec<format::Rule>,
     }
 
     fn problems(content: &str) -> Vec<String> {
-        parse("a.toml", content).1.iter().map(Problem::to_string).collect()
+        parse("a.toml", content).1.iter().map(FileProblem::to_string).collect()
     }
 
     #[test]
     fn the_lists_of_keys_are_the_fields_of_a_rule_and_of_a_sample() {
         assert_eq!(problems(WHOLE), [""; 0]);
-        let listed = |keys: &[Key]| keys.iter().map(|k| format!("`{}`", k.name)).collect::<Vec<_>>().join(", ");
         for (from, to, keys) in [("title", "titel", RULE), ("matches", "matchez", SAMPLE)] {
             let wrong = WHOLE.replacen(from, to, 1);
-            let error = toml::from_str::<File>(&wrong).unwrap_err();
-            let expected = format!("unknown field `{to}`, expected one of {}", listed(keys));
+            let error = toml::from_str::<WrittenRules>(&wrong).unwrap_err();
+            let names: Vec<_> = keys.iter().map(|k| format!("`{}`", k.name)).collect();
+            let expected = format!("unknown field `{to}`, expected one of {}", names.join(", "));
             assert_eq!(error.message(), expected, "the list of keys here differs from the fields");
         }
         for key in RULE.iter().chain(SAMPLE).filter(|k| k.is_required) {

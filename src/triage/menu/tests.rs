@@ -29,17 +29,16 @@ fn ready() -> Repository {
     Repository { branch: Some("main".to_owned()), is_configured: true, has_hooks: true, ..Repository::default() }
 }
 
-fn commands(entries: &[Entry]) -> Vec<String> {
+fn commands(entries: &[MenuEntry]) -> Vec<String> {
     entries.iter().map(|e| e.command.join(" ")).collect()
 }
 
-fn around(repo: Option<Repository>) -> Surroundings {
-    Surroundings { folder: "demo".to_owned(), repo, ..Surroundings::default() }
+fn around(repo: Option<Repository>) -> MenuSituation {
+    MenuSituation { folder: "demo".to_owned(), repo, ..MenuSituation::default() }
 }
 
 #[test]
 fn entries_follow_from_the_surroundings() {
-    let remotes = |names: &[&str]| names.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
     for (name, repo, expected) in [
         ("no repository", None, &["doctor", "--help"][..]),
         ("clean", Some(ready()), &["review commit HEAD", "doctor", "--help"]),
@@ -87,7 +86,7 @@ fn entries_follow_from_the_surroundings() {
             "accepted on a pull request",
             Some(Repository {
                 latest: Some(Latest { pull: Some(7), ..latest(0, &["F1"]) }),
-                remotes: remotes(&["origin"]),
+                remotes: owned(&["origin"]),
                 ..ready()
             }),
             &[
@@ -104,7 +103,7 @@ fn entries_follow_from_the_surroundings() {
             "accepted on a pull request that is checked out",
             Some(Repository {
                 latest: Some(Latest { pull: Some(7), is_checked_out: true, ..latest(0, &["F1"]) }),
-                remotes: remotes(&["origin", "fork"]),
+                remotes: owned(&["origin", "fork"]),
                 ..ready()
             }),
             &[
@@ -163,7 +162,7 @@ fn entries_follow_from_the_surroundings() {
         ),
         (
             "several remotes",
-            Some(Repository { remotes: remotes(&["origin", "fork"]), ..ready() }),
+            Some(Repository { remotes: owned(&["origin", "fork"]), ..ready() }),
             &["review commit HEAD", "pr list --remote NAME", "doctor", "--help"],
         ),
     ] {
@@ -173,42 +172,45 @@ fn entries_follow_from_the_surroundings() {
     }
 }
 
+fn owned(names: &[&str]) -> Vec<String> {
+    names.iter().map(|n| (*n).to_owned()).collect()
+}
+
 /// Returns the entry about reviews after commits.
-fn of(background: Background) -> Option<Entry> {
+fn of(background: Background) -> Option<MenuEntry> {
     let all = entries(&around(Some(Repository { background, ..ready() })));
     all.into_iter().find(|e| e.topic == Topic::Background)
 }
 
 #[test]
 fn reviews_in_the_background_that_are_not_done_lead_to_their_status() {
-    let commit = |digit: &str| digit.repeat(40);
     let held = Some("max_cost_per_day = 1 is used up".to_owned());
     for (background, title, about) in [
         (
-            Background { running: Some(commit("a")), ..Background::default() },
+            Background { running: Some("a".repeat(40)), ..Background::default() },
             "Background review: running",
             "reviews commit aaaaaaaaaaaa",
         ),
         (
-            Background { waiting: Some((commit("b"), None)), ..Background::default() },
+            Background { waiting: Some(("b".repeat(40), None)), ..Background::default() },
             "Background review: waiting",
             "commit bbbbbbbbbbbb waits",
         ),
         (
-            Background { waiting: Some((commit("b"), held)), ..Background::default() },
+            Background { waiting: Some(("b".repeat(40), held)), ..Background::default() },
             "Background review: waiting",
             "commit bbbbbbbbbbbb waits: max_cost_per_day = 1 is used up",
         ),
         (
-            Background { failed: Some((commit("c"), "timed out".to_owned())), ..Background::default() },
+            Background { failed: Some(("c".repeat(40), "timed out".to_owned())), ..Background::default() },
             "Background review: failed",
             "commit cccccccccccc: timed out",
         ),
         (
             Background {
-                running: Some(commit("a")),
-                waiting: Some((commit("b"), None)),
-                failed: Some((commit("c"), "timed out".to_owned())),
+                running: Some("a".repeat(40)),
+                waiting: Some(("b".repeat(40), None)),
+                failed: Some(("c".repeat(40), "timed out".to_owned())),
             },
             "Background review: running, waiting, failed",
             "reviews commit aaaaaaaaaaaa; commit bbbbbbbbbbbb waits; commit cccccccccccc: timed out",
@@ -231,10 +233,10 @@ fn outside_of_a_worktree_the_menu_says_what_to_do_and_offers_no_setup() {
         (Outside::Bare, "a bare repository", "git worktree add FOLDER"),
         (unreadable, "the repository cannot be opened", "safe.directory"),
     ] {
-        let around = Surroundings { folder: "demo".to_owned(), outside, ..Surroundings::default() };
+        let around = MenuSituation { folder: "demo".to_owned(), outside, ..MenuSituation::default() };
         assert_eq!(commands(&entries(&around)), ["doctor", "--help"]);
         for size in [SIZE, Size { width: 60, height: 18 }] {
-            let drawn = text(&view::draw(&State::new(around.clone(), size), theme));
+            let drawn = text(&view::draw(&MenuState::new(around.clone(), size), theme));
             let words = drawn.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(words.contains(state) && words.contains(advice), "{drawn}");
             assert!(
@@ -244,59 +246,63 @@ fn outside_of_a_worktree_the_menu_says_what_to_do_and_offers_no_setup() {
             assert!(!drawn.contains('\x1b'), "{drawn}");
         }
         // The smallest terminal shows the selected entry.
-        let drawn = text(&view::draw(&State::new(around, Size::LEAST), theme));
+        let drawn = text(&view::draw(&MenuState::new(around, Size::LEAST), theme));
         assert!(drawn.contains("> 1 Check the installation"), "{drawn}");
     }
 }
 
 #[test]
 fn after_an_action_the_sensible_next_one_is_selected() {
-    let with = |latest: Latest| entries(&around(Some(Repository { staged: 1, latest: Some(latest), ..ready() })));
-    let pull = || Latest { pull: Some(7), ..latest(0, &["F1"]) };
+    let pull = Latest { pull: Some(7), ..latest(0, &["F1"]) };
     for (ran, entries, expected) in [
-        (Topic::Review, with(latest(2, &[])), Topic::Triage),
-        (Topic::Review, with(Latest { proposals: 1, ..latest(2, &[]) }), Topic::Confirm),
-        (Topic::Review, with(latest(0, &[])), Topic::Complete),
-        (Topic::FollowUp, with(latest(1, &[])), Topic::Triage),
-        (Topic::Pull, with(Latest { pull: Some(7), ..latest(1, &[]) }), Topic::Triage),
-        (Topic::Triage, with(latest(0, &["F1"])), Topic::Fix),
-        (Topic::Triage, with(pull()), Topic::Post),
-        (Topic::Triage, with(latest(0, &[])), Topic::Complete),
-        (Topic::Triage, with(Latest { blocks: true, ..latest(0, &[]) }), Topic::FollowUp),
-        (Topic::Post, with(Latest { is_checked_out: true, ..pull() }), Topic::Fix),
-        (Topic::Fix, with(latest(0, &["F1"])), Topic::FollowUp),
-        (Topic::Doctor, with(latest(0, &["F1"])), Topic::Doctor),
+        (Topic::Review, entries_after(latest(2, &[])), Topic::Triage),
+        (Topic::Review, entries_after(Latest { proposals: 1, ..latest(2, &[]) }), Topic::Confirm),
+        (Topic::Review, entries_after(latest(0, &[])), Topic::Complete),
+        (Topic::FollowUp, entries_after(latest(1, &[])), Topic::Triage),
+        (Topic::Pull, entries_after(Latest { pull: Some(7), ..latest(1, &[]) }), Topic::Triage),
+        (Topic::Triage, entries_after(latest(0, &["F1"])), Topic::Fix),
+        (Topic::Triage, entries_after(pull.clone()), Topic::Post),
+        (Topic::Triage, entries_after(latest(0, &[])), Topic::Complete),
+        (Topic::Triage, entries_after(Latest { blocks: true, ..latest(0, &[]) }), Topic::FollowUp),
+        (Topic::Post, entries_after(Latest { is_checked_out: true, ..pull }), Topic::Fix),
+        (Topic::Fix, entries_after(latest(0, &["F1"])), Topic::FollowUp),
+        (Topic::Doctor, entries_after(latest(0, &["F1"])), Topic::Doctor),
         // The review ended in the meantime.
-        (Topic::Background, with(latest(1, &[])), Topic::Triage),
+        (Topic::Background, entries_after(latest(1, &[])), Topic::Triage),
     ] {
         assert_eq!(entries[next(&entries, Some(ran))].topic, expected, "{ran:?}");
     }
-    assert_eq!(next(&with(latest(1, &[])), None), 0);
+    assert_eq!(next(&entries_after(latest(1, &[])), None), 0);
 }
 
-fn press_all(mut state: State, keys: &[Key]) -> (State, Vec<Effect>) {
+/// Returns the entries for a change that is staged after a review.
+fn entries_after(latest: Latest) -> Vec<MenuEntry> {
+    entries(&around(Some(Repository { staged: 1, latest: Some(latest), ..ready() })))
+}
+
+fn press_all(mut state: MenuState, keys: &[KeyPress]) -> (MenuState, Vec<MenuEffect>) {
     let mut effects = Vec::new();
     for key in keys {
-        let (next, more) = step(state, Input::Key(*key));
+        let (next, more) = step(state, MenuEvent::Key(*key));
         state = next;
         effects.extend(more);
     }
     (state, effects)
 }
 
-fn run(command: &[&str], topic: Topic) -> Effect {
-    Effect::Run(command.iter().map(|w| (*w).to_owned()).collect(), topic)
+fn run(command: &[&str], topic: Topic) -> MenuEffect {
+    MenuEffect::Run(command.iter().map(|w| (*w).to_owned()).collect(), topic)
 }
 
 #[test]
 fn nothing_goes_to_the_network_before_its_entry_is_picked() {
     let repo = Repository { remotes: vec!["origin".to_owned(), "fork".to_owned()], ..ready() };
-    let state = State::new(around(Some(repo)), SIZE);
-    let (state, effects) = press_all(state, &[Key::Char('2'), Key::Enter]);
+    let state = MenuState::new(around(Some(repo)), SIZE);
+    let (state, effects) = press_all(state, &[KeyPress::Char('2'), KeyPress::Enter]);
     assert_eq!(effects, [], "the remotes are offered first");
     assert_eq!(commands(&state.list().unwrap().entries), ["pr list --remote origin", "pr list --remote fork"]);
-    let (state, effects) = press_all(state, &[Key::Down, Key::Enter]);
-    assert_eq!(effects, [Effect::Pulls("fork".to_owned())]);
+    let (state, effects) = press_all(state, &[KeyPress::Down, KeyPress::Enter]);
+    assert_eq!(effects, [MenuEffect::Pulls("fork".to_owned())]);
     let pull = Pull {
         number: 12,
         title: "Add \x1b[2J".to_owned(),
@@ -305,35 +311,35 @@ fn nothing_goes_to_the_network_before_its_entry_is_picked() {
         head: "topic".to_owned(),
         base: "main".to_owned(),
     };
-    let (state, _) = step(state, Input::Pulls { remote: "fork".to_owned(), all: vec![pull] });
+    let (state, _) = step(state, MenuEvent::Pulls { remote: "fork".to_owned(), all: vec![pull] });
     let drawn = text(&view::draw(&state, Theme { color: true, unicode: true }));
     assert!(drawn.contains("#12 Add \\x1b[2J") && drawn.contains("draft"), "{drawn}");
-    let (state, effects) = press_all(state, &[Key::Enter]);
+    let (state, effects) = press_all(state, &[KeyPress::Enter]);
     assert_eq!(effects, [run(&["review", "pr", "12", "--remote", "fork"], Topic::Pull)]);
     // Escape goes back, and finally quits.
-    let (_, effects) = press_all(state, &[Key::Esc, Key::Esc, Key::Esc]);
-    assert_eq!(effects, [Effect::Quit(Leave::Done)]);
+    let (_, effects) = press_all(state, &[KeyPress::Esc, KeyPress::Esc, KeyPress::Esc]);
+    assert_eq!(effects, [MenuEffect::Quit(Leave::Done)]);
 }
 
 #[test]
 fn keys_pick_entries() {
-    let state = || State::new(around(Some(Repository { staged: 1, ..ready() })), SIZE);
+    let state = MenuState::new(around(Some(Repository { staged: 1, ..ready() })), SIZE);
     let doctor = run(&["doctor"], Topic::Doctor);
     for (keys, expected) in [
-        (&[Key::Enter][..], run(&["review", "staged"], Topic::Review)),
-        (&[Key::Char('j'), Key::Enter], doctor.clone()),
-        (&[Key::Char('2'), Key::Enter], doctor.clone()),
-        (&[Key::End, Key::Up, Key::Enter], doctor),
-        (&[Key::Char('?')], run(&["--help"], Topic::Help)),
-        (&[Key::Char('q')], Effect::Quit(Leave::Done)),
-        (&[Key::Ctrl('c')], Effect::Quit(Leave::Interrupted)),
-        (&[Key::Ctrl('z')], Effect::Suspend),
-        (&[Key::Char('R')], Effect::Look),
+        (&[KeyPress::Enter][..], run(&["review", "staged"], Topic::Review)),
+        (&[KeyPress::Char('j'), KeyPress::Enter], doctor.clone()),
+        (&[KeyPress::Char('2'), KeyPress::Enter], doctor.clone()),
+        (&[KeyPress::End, KeyPress::Up, KeyPress::Enter], doctor),
+        (&[KeyPress::Char('?')], run(&["--help"], Topic::Help)),
+        (&[KeyPress::Char('q')], MenuEffect::Quit(Leave::Done)),
+        (&[KeyPress::Ctrl('c')], MenuEffect::Quit(Leave::Interrupted)),
+        (&[KeyPress::Ctrl('z')], MenuEffect::Suspend),
+        (&[KeyPress::Char('R')], MenuEffect::Look),
     ] {
-        assert_eq!(press_all(state(), keys).1, [expected], "{keys:?}");
+        assert_eq!(press_all(state.clone(), keys).1, [expected], "{keys:?}");
     }
-    let (tiny, _) = step(state(), Input::Resize(Size { width: 10, height: 3 }));
-    assert_eq!(press_all(tiny, &[Key::Enter]).1, []);
+    let (tiny, _) = step(state, MenuEvent::Resize(Size { width: 10, height: 3 }));
+    assert_eq!(press_all(tiny, &[KeyPress::Enter]).1, []);
 }
 
 #[test]
@@ -342,11 +348,11 @@ fn the_menu_is_drawn_at_any_size_with_the_command_of_each_entry() {
     let theme = Theme { color: true, unicode: true };
     for width in (0..70).step_by(5).chain([1, 39, 41, 200]) {
         for height in (0..34).step_by(3).chain([1, 2, 10, 11, 60]) {
-            let state = State::new(around(Some(repo.clone())), Size { width, height });
+            let state = MenuState::new(around(Some(repo.clone())), Size { width, height });
             let _ = view::draw(&state, theme);
         }
     }
-    let drawn = text(&view::draw(&State::new(around(Some(repo)), SIZE), theme));
+    let drawn = text(&view::draw(&MenuState::new(around(Some(repo)), SIZE), theme));
     for part in
         ["$ claude-reviewer triage 2026-11-24-001", "$ claude-reviewer review staged", "▶ 1 Triage 3 pending findings"]
     {

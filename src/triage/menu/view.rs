@@ -1,8 +1,8 @@
 //! Draws the menu. Pure.
 
-use super::super::paper::{Ink, Row, Theme, wrapped};
+use super::super::paper::{Ink, StyledRow, Theme, wrapped};
 use super::super::view::{hints, shown, too_small};
-use super::{Entry, State};
+use super::{MenuEntry, MenuState};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
@@ -11,7 +11,7 @@ use ratatui::style::Modifier;
 const WIDEST: usize = 96;
 
 /// Draws the state.
-pub fn draw(state: &State, theme: Theme) -> Buffer {
+pub fn draw(state: &MenuState, theme: Theme) -> Buffer {
     let area = Rect::new(0, 0, state.size.width, state.size.height);
     let mut buffer = Buffer::empty(area);
     if state.size.is_too_small() {
@@ -23,7 +23,9 @@ pub fn draw(state: &State, theme: Theme) -> Buffer {
     let Some(list) = state.list() else { return buffer };
     let top = 2 + advice(state, theme, area, &mut buffer);
     let title = Rect { y: top, height: 1, ..area };
-    Row::of(theme.style(Ink::Bold), format!(" {}", list.title)).cut(width, theme.ellipsis()).draw(title, &mut buffer);
+    StyledRow::of(theme.style(Ink::Bold), format!(" {}", list.title))
+        .cut(width, theme.ellipsis())
+        .draw(title, &mut buffer);
     // Each entry has its title, its command, and an empty line if there is room.
     let body = Rect { x: 1, y: top + 2, width: area.width - 2, height: area.height.saturating_sub(top + 4) };
     let rows = if usize::from(body.height) >= list.entries.len() * 3 { 3 } else { 2 };
@@ -41,7 +43,7 @@ pub fn draw(state: &State, theme: Theme) -> Buffer {
 }
 
 /// Draws the suggestion if there is nothing to review. Returns its number of rows, with an empty one.
-fn advice(state: &State, theme: Theme, area: Rect, buffer: &mut Buffer) -> u16 {
+fn advice(state: &MenuState, theme: Theme, area: Rect, buffer: &mut Buffer) -> u16 {
     if state.surroundings.repo.is_some() {
         return 0;
     }
@@ -59,10 +61,10 @@ fn advice(state: &State, theme: Theme, area: Rect, buffer: &mut Buffer) -> u16 {
 }
 
 /// Returns the first line: the folder, and the state of the repository.
-fn head(state: &State, theme: Theme) -> Row {
+fn head(state: &MenuState, theme: Theme) -> StyledRow {
     let (dim, plain) = (theme.style(Ink::Dim), theme.style(Ink::Plain));
     let dot = theme.sign(" · ", " - ");
-    let row = Row::of(theme.style(Ink::Bold), format!(" {}", crate::NAME));
+    let row = StyledRow::of(theme.style(Ink::Bold), format!(" {}", crate::NAME));
     let row = row.put(dim, dot).put(plain, &state.surroundings.folder);
     match &state.surroundings.repo {
         None => row.put(dim, dot).put(theme.style(Ink::Minor), state.surroundings.outside.name()),
@@ -73,27 +75,27 @@ fn head(state: &State, theme: Theme) -> Row {
     }
 }
 
-fn draw_entry(entry: &Entry, i: usize, is_current: bool, width: usize, theme: Theme) -> [Row; 2] {
+fn draw_entry(entry: &MenuEntry, i: usize, is_current: bool, width: usize, theme: Theme) -> [StyledRow; 2] {
     let (dim, plain) = (theme.style(Ink::Dim), theme.style(Ink::Plain));
     let width = width.min(WIDEST);
     let arrow = if is_current { theme.sign("▶ ", "> ") } else { "  " };
     let number = if i < 9 { format!("{} ", i + 1) } else { "  ".to_owned() };
     let title = if is_current { plain.add_modifier(Modifier::BOLD | Modifier::REVERSED) } else { plain };
-    let first = Row::of(theme.style(Ink::Accent), arrow)
+    let first = StyledRow::of(theme.style(Ink::Accent), arrow)
         .put(dim, number)
         .put(title, &entry.title)
         .put(dim, "  ")
         .put(dim, &entry.about)
         .cut(width, theme.ellipsis());
     let command = if is_current { theme.style(Ink::Accent) } else { dim };
-    let second = Row::of(dim, "    $ ").put(command, shown(&entry.command)).cut(width, theme.ellipsis());
+    let second = StyledRow::of(dim, "    $ ").put(command, shown(&entry.command)).cut(width, theme.ellipsis());
     [first, second]
 }
 
-fn foot(state: &State, theme: Theme) -> Row {
+fn foot(state: &MenuState, theme: Theme) -> StyledRow {
     let width = usize::from(state.size.width);
     if let Some(problem) = state.problem.as_ref().or(state.surroundings.problem.as_ref()) {
-        return Row::of(theme.style(Ink::Bad), format!(" {problem}")).cut(width, theme.ellipsis());
+        return StyledRow::of(theme.style(Ink::Bad), format!(" {problem}")).cut(width, theme.ellipsis());
     }
     let back = if state.is_nested() { ("Esc", "back") } else { ("?", "help") };
     hints(&[("j k", "move"), ("Enter", "run"), ("1-9", "select"), ("R", "refresh"), back, ("q", "quit")], width, theme)

@@ -6,43 +6,43 @@ use crate::wire::Disposition;
 
 const SIZE: Size = Size { width: 100, height: 30 };
 
-fn start() -> State {
-    State::new(subject(), SIZE)
+fn start() -> TriageState {
+    TriageState::new(subject(), SIZE)
 }
 
 /// Presses keys in the notation of the help.
-fn press_all(mut state: State, keys: &str) -> (State, Vec<Effect>) {
+fn press_all(mut state: TriageState, keys: &str) -> (TriageState, Vec<TriageEffect>) {
     let mut effects = Vec::new();
     for key in keys.split(' ') {
         let key = match key {
-            "Enter" => Key::Enter,
-            "Esc" => Key::Esc,
-            "Tab" => Key::Tab,
-            "BackTab" => Key::BackTab,
-            "Space" => Key::Char(' '),
-            "Down" => Key::Down,
-            "Up" => Key::Up,
-            "PageDown" => Key::PageDown,
-            "Backspace" => Key::Backspace,
-            "Ctrl-C" => Key::Ctrl('c'),
-            "Ctrl-L" => Key::Ctrl('l'),
-            "Ctrl-U" => Key::Ctrl('u'),
-            "Ctrl-Z" => Key::Ctrl('z'),
-            key => Key::Char(key.chars().next().unwrap()),
+            "Enter" => KeyPress::Enter,
+            "Esc" => KeyPress::Esc,
+            "Tab" => KeyPress::Tab,
+            "BackTab" => KeyPress::BackTab,
+            "Space" => KeyPress::Char(' '),
+            "Down" => KeyPress::Down,
+            "Up" => KeyPress::Up,
+            "PageDown" => KeyPress::PageDown,
+            "Backspace" => KeyPress::Backspace,
+            "Ctrl-C" => KeyPress::Ctrl('c'),
+            "Ctrl-L" => KeyPress::Ctrl('l'),
+            "Ctrl-U" => KeyPress::Ctrl('u'),
+            "Ctrl-Z" => KeyPress::Ctrl('z'),
+            key => KeyPress::Char(key.chars().next().unwrap()),
         };
-        let (next, more) = step(state, Input::Key(key));
+        let (next, more) = step(state, TriageEvent::Key(key));
         state = next;
         effects.extend(more);
     }
     (state, effects)
 }
 
-fn id(state: &State) -> &str {
+fn id(state: &TriageState) -> &str {
     state.item().map_or("-", |item| &item.finding.id)
 }
 
-fn order(ids: &[&str], decision: Decision, reason: Option<&str>, until: Option<&str>) -> Effect {
-    Effect::Decide(Order {
+fn order(ids: &[&str], decision: Decision, reason: Option<&str>, until: Option<&str>) -> TriageEffect {
+    TriageEffect::Decide(DecisionOrder {
         findings: ids.iter().map(|id| format!("{:0>32}", id.trim_start_matches('F'))).collect(),
         decision,
         reason: reason.map(str::to_owned),
@@ -52,32 +52,35 @@ fn order(ids: &[&str], decision: Decision, reason: Option<&str>, until: Option<&
 }
 
 /// Records the decisions of an effect, as the edge does.
-fn record(state: State, effect: &Effect) -> State {
-    let Effect::Decide(order) = effect else { panic!("{effect:?}") };
+fn record(state: TriageState, effect: &TriageEffect) -> TriageState {
+    let TriageEffect::Decide(order) = effect else { panic!("{effect:?}") };
     let decided = order.findings.iter().map(|fingerprint| {
         let all = &state.subject.items;
         let found = all.iter().find(|i| i.finding.fingerprint == *fingerprint).unwrap();
         (fingerprint.clone(), entry(&found.finding, order.decision, order.reason.as_deref().unwrap_or_default()))
     });
     let decided = decided.collect();
-    step(state, Input::Decided { decided, before: Held::default(), shared: Vec::new() }).0
+    step(state, TriageEvent::Decided { decided, before: Held::default(), shared: Vec::new() }).0
 }
 
 #[test]
 fn another_decision_in_the_shared_file_is_named() {
-    let shared = |all: &[&str]| {
-        let shared = all.iter().map(|id| ((*id).to_owned(), Decision::Rejected)).collect();
-        let decided = Input::Decided { decided: Vec::new(), before: Held::default(), shared };
-        step(start(), decided).0.message.unwrap().text
-    };
-    assert!(shared(&["F2"]).ends_with("the shared file still has F2 as rejected: S, and decide again"));
+    assert!(message_about_shared(&["F2"]).ends_with("the shared file still has F2 as rejected: S, and decide again"));
     assert!(
-        shared(&["F2", "F3"]).ends_with("the shared file still has F2 as rejected and 1 more: S, and decide again")
+        message_about_shared(&["F2", "F3"])
+            .ends_with("the shared file still has F2 as rejected and 1 more: S, and decide again")
     );
-    assert!(!shared(&[]).contains("shared"));
+    assert!(!message_about_shared(&[]).contains("shared"));
 }
 
-fn statuses(state: &State) -> Vec<Disposition> {
+/// Returns the message after a decision, if the shared file still rejects these findings.
+fn message_about_shared(ids: &[&str]) -> String {
+    let shared = ids.iter().map(|id| ((*id).to_owned(), Decision::Rejected)).collect();
+    let decided = TriageEvent::Decided { decided: Vec::new(), before: Held::default(), shared };
+    step(start(), decided).0.message.unwrap().text
+}
+
+fn statuses(state: &TriageState) -> Vec<Disposition> {
     state.subject.items.iter().map(|i| i.finding.disposition).collect()
 }
 
@@ -121,18 +124,18 @@ fn keys_ask_for_decisions() {
         ("d Ctrl-U x Enter Backspace 1 w Space o k Enter", order(&["F1"], Deferred, Some("ok"), Some("2026-12-01"))),
         ("Space Space a", order(&["F1", "F2"], Accepted, None, None)),
         ("Space Space Space Esc a", order(&["F4"], Accepted, None, None)),
-        ("G c", Effect::Confirm { findings: vec![format!("{:0>32}", 4)], is_shared: false }),
-        ("q", Effect::Quit(Leave::Done)),
-        ("Ctrl-C", Effect::Quit(Leave::Interrupted)),
-        ("r Ctrl-C", Effect::Quit(Leave::Interrupted)),
-        ("Ctrl-Z", Effect::Suspend),
-        ("Ctrl-L", Effect::Redraw),
-        ("R", Effect::Reload),
-        ("j e", Effect::Edit { file: "src/app.py".to_owned(), line: Some(5) }),
-        ("j o", Effect::Edit { file: "src/app.py".to_owned(), line: Some(5) }),
-        ("j p Enter", Effect::Apply(vec!["F2".to_owned()])),
-        ("x Enter", Effect::Run(["fix", "F1", "--session", "2026-11-24-001"].map(str::to_owned).into())),
-        ("P y", Effect::Run(["post", "2026-11-24-001"].map(str::to_owned).into())),
+        ("G c", TriageEffect::Confirm { findings: vec![format!("{:0>32}", 4)], is_shared: false }),
+        ("q", TriageEffect::Quit(Leave::Done)),
+        ("Ctrl-C", TriageEffect::Quit(Leave::Interrupted)),
+        ("r Ctrl-C", TriageEffect::Quit(Leave::Interrupted)),
+        ("Ctrl-Z", TriageEffect::Suspend),
+        ("Ctrl-L", TriageEffect::Redraw),
+        ("R", TriageEffect::Reload),
+        ("j e", TriageEffect::Edit { file: "src/app.py".to_owned(), line: Some(5) }),
+        ("j o", TriageEffect::Edit { file: "src/app.py".to_owned(), line: Some(5) }),
+        ("j p Enter", TriageEffect::Apply(vec!["F2".to_owned()])),
+        ("x Enter", TriageEffect::Run(["fix", "F1", "--session", "2026-11-24-001"].map(str::to_owned).into())),
+        ("P y", TriageEffect::Run(["post", "2026-11-24-001"].map(str::to_owned).into())),
     ] {
         let (_, effects) = press_all(start(), keys);
         assert_eq!(effects, [expected], "{keys}");
@@ -140,13 +143,13 @@ fn keys_ask_for_decisions() {
 }
 
 /// Returns whether the decisions of effects are shared.
-fn are_shared(effects: &[Effect]) -> Vec<bool> {
-    let is_shared = |effect: &Effect| match effect {
-        Effect::Decide(order) => Some(order.is_shared),
-        Effect::Confirm { is_shared, .. } => Some(*is_shared),
+fn are_shared(effects: &[TriageEffect]) -> Vec<bool> {
+    let shared = effects.iter().filter_map(|effect| match effect {
+        TriageEffect::Decide(order) => Some(order.is_shared),
+        TriageEffect::Confirm { is_shared, .. } => Some(*is_shared),
         _ => None,
-    };
-    effects.iter().filter_map(is_shared).collect()
+    });
+    shared.collect()
 }
 
 #[test]
@@ -197,7 +200,7 @@ fn a_fixed_finding_takes_no_decision() {
     let mut subject = subject();
     subject.items[0].finding.disposition = Disposition::Fixed;
     for key in ["a", "r", "d", "p", "x", "c"] {
-        let (state, effects) = press_all(State::new(subject.clone(), SIZE), &format!("g {key}"));
+        let (state, effects) = press_all(TriageState::new(subject.clone(), SIZE), &format!("g {key}"));
         assert!(effects.is_empty() && state.message.unwrap().text.contains("fixed already"), "{key}");
     }
 }
@@ -219,16 +222,16 @@ fn a_decision_moves_on_to_the_next_pending_finding_and_can_be_undone() {
     for (expected, at) in [(Disposition::Pending, 3), (Disposition::Pending, 1), (Disposition::Pending, 0)] {
         assert!(state.can_undo());
         let (undoing, effects) = press_all(state.clone(), "u");
-        assert_eq!(effects, [Effect::Undo(Held::default())]);
+        assert_eq!(effects, [TriageEffect::Undo(Held::default())]);
         // After a failure, it can be undone again.
         assert!(undoing.can_undo());
         let _ = (expected, at);
     }
-    let undo = |state| step(state, Input::Undone).0;
-    let state = undo(state);
+    let (state, _) = step(state, TriageEvent::Undone);
     assert_eq!((id(&state), statuses(&state)[3]), ("F4", Disposition::Pending));
     assert!(state.subject.items[3].proposal.is_some(), "the proposal is back");
-    let state = undo(undo(state));
+    let (state, _) = step(state, TriageEvent::Undone);
+    let (state, _) = step(state, TriageEvent::Undone);
     assert_eq!(statuses(&state), statuses(&start()));
     assert!(!state.can_undo());
 }
@@ -262,10 +265,10 @@ fn a_search_follows_the_keys_and_escape_brings_the_last_one_back() {
 fn the_filter_is_chosen_from_values_that_exist() {
     // The first value is the status `pending`.
     let (state, _) = press_all(start(), "f Space Esc");
-    assert_eq!(state.filter.chosen, [Choice::Status(Disposition::Pending)]);
-    assert_eq!(state.rows().iter().filter(|r| matches!(r, Row::Item(_))).count(), 3);
+    assert_eq!(state.filter.chosen, [FilterChoice::Status(Disposition::Pending)]);
+    assert_eq!(state.rows().iter().filter(|r| matches!(r, ListRow::Item(_))).count(), 3);
     let (state, _) = press_all(state, "f c G Enter Esc");
-    assert_eq!(state.filter.chosen, [Choice::File(Some("src/web.js".to_owned()))]);
+    assert_eq!(state.filter.chosen, [FilterChoice::File(Some("src/web.js".to_owned()))]);
     assert_eq!(id(&state), "F4");
 }
 
@@ -276,7 +279,7 @@ fn help_and_notices_are_closed_by_escape_and_do_not_act() {
     let (state, _) = press_all(state, "Esc");
     assert_eq!(state.mode, Mode::Browse);
     let notice = Notice { title: "Not done".to_owned(), lines: vec!["x".to_owned()], hints: Vec::new() };
-    let (state, _) = step(state, Input::Notice(notice));
+    let (state, _) = step(state, TriageEvent::Notice(notice));
     let (state, effects) = press_all(state, "a");
     assert!(matches!(state.mode, Mode::Notice(_)) && effects.is_empty());
     assert_eq!(press_all(state, "Esc").0.mode, Mode::Browse);
@@ -284,22 +287,22 @@ fn help_and_notices_are_closed_by_escape_and_do_not_act() {
 
 #[test]
 fn dsp_06_nobody_decides_on_a_terminal_that_is_too_small() {
-    let (state, _) = step(start(), Input::Resize(Size { width: 30, height: 5 }));
+    let (state, _) = step(start(), TriageEvent::Resize(Size { width: 30, height: 5 }));
     for keys in ["a", "r x Enter", "d Enter", "j", "P y"] {
         let (next, effects) = press_all(state.clone(), keys);
         assert!(effects.is_empty() && next.mode == Mode::Browse && id(&next) == "F1", "{keys}");
     }
-    assert_eq!(press_all(state.clone(), "q").1, [Effect::Quit(Leave::Done)]);
-    let (state, _) = step(state, Input::Resize(SIZE));
+    assert_eq!(press_all(state.clone(), "q").1, [TriageEffect::Quit(Leave::Done)]);
+    let (state, _) = step(state, TriageEvent::Resize(SIZE));
     assert_eq!(press_all(state, "a").1.len(), 1);
 }
 
 #[test]
 fn pasted_text_goes_into_a_prompt_and_nowhere_else() {
-    let (state, effects) = step(start(), Input::Paste("a\nr\nq".to_owned()));
+    let (state, effects) = step(start(), TriageEvent::Paste("a\nr\nq".to_owned()));
     assert!(effects.is_empty() && statuses(&state) == statuses(&start()));
     let (state, _) = press_all(state, "r");
-    let (state, _) = step(state, Input::Paste("two\nlines\n".to_owned()));
+    let (state, _) = step(state, TriageEvent::Paste("two\nlines\n".to_owned()));
     assert_eq!(press_all(state, "Enter").1, [order(&["F1"], Decision::Rejected, Some("two lines"), None)]);
 }
 
@@ -308,12 +311,12 @@ fn a_review_that_was_read_again_keeps_the_cursor() {
     let (state, _) = press_all(start(), "G");
     let mut newer = subject();
     newer.items.insert(0, item(finding("F9", None, None, Severity::Major, "New")));
-    let (state, _) = step(state, Input::Loaded(Box::new(newer)));
+    let (state, _) = step(state, TriageEvent::Loaded(Box::new(newer)));
     assert_eq!(id(&state), "F4");
     assert!(!state.can_undo());
     let mut empty = subject();
     empty.items.clear();
-    let (state, _) = step(state, Input::Loaded(Box::new(empty)));
+    let (state, _) = step(state, TriageEvent::Loaded(Box::new(empty)));
     assert_eq!(id(&state), "-");
     for keys in ["j", "n", "a", "r", "Space", "e", "s", "f Space Esc", "t", "/ x Enter", "Tab j", "z", "J K"] {
         assert!(press_all(state.clone(), keys).1.is_empty(), "{keys}");
@@ -323,7 +326,7 @@ fn a_review_that_was_read_again_keeps_the_cursor() {
 #[test]
 fn an_applied_replacement_is_noted() {
     let notes = vec!["applied F2".to_owned(), "gone: F2".to_owned()];
-    let (state, _) = step(start(), Input::Applied { ids: vec!["F2".to_owned()], notes });
+    let (state, _) = step(start(), TriageEvent::Applied { ids: vec!["F2".to_owned()], notes });
     assert!(state.subject.items[1].is_applied);
     assert_eq!(state.message.as_ref().unwrap().text, "applied F2; gone: F2");
     assert_eq!(state.subject.today, TODAY);
@@ -332,23 +335,26 @@ fn an_applied_replacement_is_noted() {
 #[test]
 fn every_key_in_every_mode_leaves_a_state_that_can_be_drawn() {
     let theme = super::super::paper::Theme { color: true, unicode: true };
-    let keys: Vec<Key> =
-        (' '..='~').map(Key::Char).chain([Key::Enter, Key::Esc, Key::Tab, Key::Up, Key::Down]).collect();
+    let keys: Vec<KeyPress> = (' '..='~')
+        .map(KeyPress::Char)
+        .chain([KeyPress::Enter, KeyPress::Esc, KeyPress::Tab, KeyPress::Up, KeyPress::Down])
+        .collect();
     let mut seed = 3_u64;
     let mut state = start();
     for _ in 0..3_000 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         let at = usize::try_from(seed >> 40).unwrap();
         let input = match at % 40 {
-            0 => {
-                Input::Resize(Size { width: u16::try_from(at % 211).unwrap(), height: u16::try_from(at % 61).unwrap() })
-            }
-            1 => Input::Undone,
-            _ => Input::Key(keys[at % keys.len()]),
+            0 => TriageEvent::Resize(Size {
+                width: u16::try_from(at % 211).unwrap(),
+                height: u16::try_from(at % 61).unwrap(),
+            }),
+            1 => TriageEvent::Undone,
+            _ => TriageEvent::Key(keys[at % keys.len()]),
         };
         let (next, effects) = step(state, input);
         state = next;
-        if let Some(effect @ Effect::Decide(_)) = effects.first() {
+        if let Some(effect @ TriageEffect::Decide(_)) = effects.first() {
             state = record(state, effect);
         }
         if at % 7 == 0 {
@@ -361,7 +367,7 @@ fn every_key_in_every_mode_leaves_a_state_that_can_be_drawn() {
 fn only_a_review_of_a_pull_request_is_posted() {
     let (state, effects) = press_all(start(), "P");
     assert!(effects.is_empty() && matches!(state.mode, Mode::Ask { .. }));
-    let staged = State::new(Subject { pull: None, ..subject() }, SIZE);
+    let staged = TriageState::new(TriageSubject { pull: None, ..subject() }, SIZE);
     let (state, effects) = press_all(staged, "P");
     assert!(effects.is_empty() && matches!(state.mode, Mode::Browse));
     assert!(state.message.unwrap().text.contains("claude-reviewer review pr NUMBER"));
@@ -371,10 +377,14 @@ fn only_a_review_of_a_pull_request_is_posted() {
 fn a_waived_finding_is_not_pending() {
     let mut all = subject();
     let waiver = crate::wire::Waiver { reason: "agreed".to_owned(), actor: "Dana".to_owned(), link: None };
-    let pending = |all: &Subject| all.items.iter().filter(|i| i.is_pending()).count();
     let before = pending(&all);
-    let open = all.items.iter().position(Item::is_pending).unwrap();
+    let open = all.items.iter().position(TriageItem::is_pending).unwrap();
     all.items[open].finding.waived = Some(waiver);
     assert_eq!(pending(&all), before - 1);
     assert!(!all.items[open].has_status(Disposition::Pending));
+}
+
+/// Returns the number of pending findings.
+fn pending(subject: &TriageSubject) -> usize {
+    subject.items.iter().filter(|i| i.is_pending()).count()
 }

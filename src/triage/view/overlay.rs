@@ -2,9 +2,9 @@
 
 use super::super::Size;
 use super::super::filter;
-use super::super::paper::{Frame, Ink, Row, Theme, wrapped};
+use super::super::paper::{Ink, PaneFrame, StyledRow, Theme, wrapped};
 use super::super::prompt::Prompt;
-use super::super::state::{Mode, Notice, State};
+use super::super::state::{Mode, Notice, TriageState};
 use super::highlight;
 use crate::NAME;
 use ratatui::buffer::Buffer;
@@ -15,7 +15,7 @@ use ratatui::style::Modifier;
 const WIDEST: u16 = 78;
 
 /// The keys, grouped by purpose.
-const HELP: &[Group] = &[
+const HELP: &[KeyGroup] = &[
     (
         "Decide",
         &[
@@ -63,7 +63,7 @@ const HELP: &[Group] = &[
     ("Leave", &[("q", "quit; decisions are stored already"), ("Ctrl-Z", "suspend"), ("?", "this help")]),
 ];
 
-pub(super) fn draw(state: &State, theme: Theme, buffer: &mut Buffer) {
+pub(super) fn draw(state: &TriageState, theme: Theme, buffer: &mut Buffer) {
     match &state.mode {
         Mode::Browse => {}
         Mode::Prompt(prompt) => draw_prompt(prompt, theme, buffer),
@@ -83,11 +83,11 @@ fn middle(buffer: &Buffer, width: u16, height: usize) -> Rect {
 }
 
 /// Draws a box with rows in the middle of the screen.
-pub(in crate::triage) fn draw_box(title: Row, rows: &[Row], theme: Theme, buffer: &mut Buffer) {
-    let wanted = rows.iter().map(Row::width).max().unwrap_or(0).max(title.width() + 4) + 4;
+pub(in crate::triage) fn draw_box(title: StyledRow, rows: &[StyledRow], theme: Theme, buffer: &mut Buffer) {
+    let wanted = rows.iter().map(StyledRow::width).max().unwrap_or(0).max(title.width() + 4) + 4;
     let width = u16::try_from(wanted).unwrap_or(u16::MAX).min(buffer.area.width);
     let area = middle(buffer, width, rows.len() + 2);
-    let inner = Frame { title, note: Row::default(), is_focused: true }.draw(area, theme, buffer);
+    let inner = PaneFrame { title, note: StyledRow::default(), is_focused: true }.draw(area, theme, buffer);
     for (row, y) in rows.iter().zip(inner.y..inner.bottom()) {
         row.draw(Rect { y, height: 1, ..inner }, buffer);
     }
@@ -101,14 +101,14 @@ pub(in crate::triage) fn room(buffer: &Buffer) -> usize {
 fn draw_prompt(prompt: &Prompt, theme: Theme, buffer: &mut Buffer) {
     let all = buffer.area;
     let area = Rect { x: 0, y: all.height.saturating_sub(5), width: all.width, height: 4 };
-    let title = Row::of(theme.style(Ink::Bold), prompt.title());
-    let inner = Frame { title, note: Row::default(), is_focused: true }.draw(area, theme, buffer);
+    let title = StyledRow::of(theme.style(Ink::Bold), prompt.title());
+    let inner = PaneFrame { title, note: StyledRow::default(), is_focused: true }.draw(area, theme, buffer);
     let (before, after) = prompt.line.parts();
     let plain = theme.style(Ink::Plain);
     let cursor = plain.add_modifier(Modifier::REVERSED);
     let mut rest = after.chars();
     let under = rest.next().unwrap_or(' ').to_string();
-    let left = Row::of(plain, &before);
+    let left = StyledRow::of(plain, &before);
     let room = usize::from(inner.width).saturating_sub(2);
     let excess = left.width().saturating_sub(room);
     let row = left.shifted(excess, theme.ellipsis()).put(cursor, under).put(plain, rest.as_str());
@@ -118,29 +118,29 @@ fn draw_prompt(prompt: &Prompt, theme: Theme, buffer: &mut Buffer) {
         None => (Ink::Dim, prompt.hint().to_owned()),
     };
     let line = Rect { y: inner.y + 1, ..inner };
-    Row::of(theme.style(ink), text).cut(usize::from(inner.width), theme.ellipsis()).draw(line, buffer);
+    StyledRow::of(theme.style(ink), text).cut(usize::from(inner.width), theme.ellipsis()).draw(line, buffer);
 }
 
-fn draw_filter(state: &State, at: usize, theme: Theme, buffer: &mut Buffer) {
+fn draw_filter(state: &TriageState, at: usize, theme: Theme, buffer: &mut Buffer) {
     let mut rows = Vec::new();
     let mut cursor = 0;
     let mut group = "";
     for (i, (choice, count)) in filter::choices(&state.subject).iter().enumerate() {
         if choice.group() != group {
             group = choice.group();
-            rows.push(Row::of(theme.style(Ink::Bold), group));
+            rows.push(StyledRow::of(theme.style(Ink::Bold), group));
         }
         if i == at {
             cursor = rows.len();
         }
         let is_on = state.filter.chosen.contains(choice);
-        let row = Row::of(theme.style(Ink::Accent), if is_on { " [x] " } else { " [ ] " });
+        let row = StyledRow::of(theme.style(Ink::Accent), if is_on { " [x] " } else { " [ ] " });
         rows.push(row.put(theme.style(Ink::Plain), choice.name()).put(theme.style(Ink::Dim), format!("  {count}")));
     }
-    let title = Row::of(theme.style(Ink::Bold), "Filter");
-    let widest = rows.iter().map(Row::width).max().unwrap_or(0).max(30) + 4;
+    let title = StyledRow::of(theme.style(Ink::Bold), "Filter");
+    let widest = rows.iter().map(StyledRow::width).max().unwrap_or(0).max(30) + 4;
     let area = middle(buffer, u16::try_from(widest).unwrap_or(u16::MAX), rows.len() + 2);
-    let inner = Frame { title, note: Row::default(), is_focused: true }.draw(area, theme, buffer);
+    let inner = PaneFrame { title, note: StyledRow::default(), is_focused: true }.draw(area, theme, buffer);
     let height = usize::from(inner.height);
     let top = cursor.saturating_sub(height / 2).min(rows.len().saturating_sub(height));
     for ((i, row), y) in rows.iter().enumerate().skip(top).zip(inner.y..inner.bottom()) {
@@ -153,31 +153,32 @@ fn draw_filter(state: &State, at: usize, theme: Theme, buffer: &mut Buffer) {
 }
 
 /// Keys of one purpose, with their effects.
-type Group = (&'static str, &'static [(&'static str, &'static str)]);
+type KeyGroup = (&'static str, &'static [(&'static str, &'static str)]);
 
-fn help_column(groups: &[Group], theme: Theme) -> Vec<Row> {
+fn help_column(groups: &[KeyGroup], theme: Theme) -> Vec<StyledRow> {
     let mut rows = Vec::new();
     for (group, keys) in groups {
         if !rows.is_empty() {
-            rows.push(Row::default());
+            rows.push(StyledRow::default());
         }
-        rows.push(Row::of(theme.style(Ink::Bold), group));
+        rows.push(StyledRow::of(theme.style(Ink::Bold), group));
         for (key, what) in *keys {
-            let row = Row::of(theme.style(Ink::Accent), format!("  {key}")).pad(12);
+            let row = StyledRow::of(theme.style(Ink::Accent), format!("  {key}")).pad(12);
             rows.push(row.put(theme.style(Ink::Plain), what));
         }
     }
     rows
 }
 
-fn help(size: Size, theme: Theme) -> Vec<Row> {
+fn help(size: Size, theme: Theme) -> Vec<StyledRow> {
     if size.width < 110 {
         return help_column(HELP, theme);
     }
     let (left, right) = HELP.split_at(2);
     let (left, mut right) = (help_column(left, theme), help_column(right, theme).into_iter());
-    let mut rows: Vec<Row> = left.into_iter().map(|row| row.pad(54).and(right.next().unwrap_or_default())).collect();
-    rows.extend(right.map(|row| Row::default().pad(54).and(row)));
+    let mut rows: Vec<StyledRow> =
+        left.into_iter().map(|row| row.pad(54).and(right.next().unwrap_or_default())).collect();
+    rows.extend(right.map(|row| StyledRow::default().pad(54).and(row)));
     rows
 }
 
@@ -195,8 +196,8 @@ fn draw_help(size: Size, top: usize, theme: Theme, buffer: &mut Buffer) {
     let rows = help(size, theme);
     let room = help_room(size);
     let is_cut = rows.len() > room;
-    let shown: Vec<Row> = rows.into_iter().skip(top).take(room).collect();
-    let title = Row::of(theme.style(Ink::Bold), "Keys");
+    let shown: Vec<StyledRow> = rows.into_iter().skip(top).take(room).collect();
+    let title = StyledRow::of(theme.style(Ink::Bold), "Keys");
     let title = if is_cut { title.put(theme.style(Ink::Dim), " (j, k scroll)") } else { title };
     draw_box(title, &shown, theme, buffer);
 }
@@ -204,12 +205,12 @@ fn draw_help(size: Size, top: usize, theme: Theme, buffer: &mut Buffer) {
 fn draw_ask(title: &str, command: &[String], theme: Theme, buffer: &mut Buffer) {
     let room = room(buffer);
     let mut rows = wrapped(theme.style(Ink::Plain), title, room);
-    rows.push(Row::default());
-    rows.extend(Row::of(theme.style(Ink::Accent), shown(command)).wrapped(room));
-    rows.push(Row::default());
-    let keys = Row::of(theme.style(Ink::Accent), "Enter").put(theme.style(Ink::Dim), " run   ");
+    rows.push(StyledRow::default());
+    rows.extend(StyledRow::of(theme.style(Ink::Accent), shown(command)).wrapped(room));
+    rows.push(StyledRow::default());
+    let keys = StyledRow::of(theme.style(Ink::Accent), "Enter").put(theme.style(Ink::Dim), " run   ");
     rows.push(keys.put(theme.style(Ink::Accent), "Esc").put(theme.style(Ink::Dim), " cancel"));
-    draw_box(Row::of(theme.style(Ink::Bold), "Run"), &rows, theme, buffer);
+    draw_box(StyledRow::of(theme.style(Ink::Bold), "Run"), &rows, theme, buffer);
 }
 
 /// Returns a command of this program in the form that a user types.
@@ -220,11 +221,11 @@ pub(in crate::triage) fn shown(command: &[String]) -> String {
 
 fn draw_notice(notice: &Notice, theme: Theme, buffer: &mut Buffer) {
     let room = room(buffer);
-    let mut rows: Vec<Row> =
+    let mut rows: Vec<StyledRow> =
         notice.lines.iter().flat_map(|line| wrapped(theme.style(Ink::Plain), line, room)).collect();
     for hint in &notice.hints {
-        let row = Row::of(theme.style(Ink::Accent), "hint: ").put(theme.style(Ink::Plain), hint);
+        let row = StyledRow::of(theme.style(Ink::Accent), "hint: ").put(theme.style(Ink::Plain), hint);
         rows.extend(row.wrapped(room));
     }
-    draw_box(Row::of(theme.style(Ink::Bold), &notice.title), &rows, theme, buffer);
+    draw_box(StyledRow::of(theme.style(Ink::Bold), &notice.title), &rows, theme, buffer);
 }

@@ -1,8 +1,8 @@
 //! Drawn screens as text: `fixtures/triage` has the screens. `UPDATE=1 cargo test --lib triage::` rewrites them.
 
-use super::super::key::Key;
+use super::super::key::KeyPress;
 use super::super::sample::{files, finding, item, subject};
-use super::super::state::{Input, Notice, step};
+use super::super::state::{Notice, TriageEvent, step};
 use super::*;
 use crate::env::Env;
 use std::path::Path;
@@ -11,12 +11,12 @@ const THEME: Theme = Theme { color: true, unicode: true };
 const SIZES: [Size; 3] =
     [Size { width: 60, height: 18 }, Size { width: 80, height: 24 }, Size { width: 200, height: 50 }];
 
-fn press(state: State, keys: &[Key]) -> State {
-    keys.iter().fold(state, |state, key| step(state, Input::Key(*key)).0)
+fn press(state: TriageState, keys: &[KeyPress]) -> TriageState {
+    keys.iter().fold(state, |state, key| step(state, TriageEvent::Key(*key)).0)
 }
 
-fn sized(state: State, size: Size) -> State {
-    step(state, Input::Resize(size)).0
+fn sized(state: TriageState, size: Size) -> TriageState {
+    step(state, TriageEvent::Resize(size)).0
 }
 
 /// Compares a screen with the recorded one.
@@ -35,50 +35,60 @@ fn compare(name: &str, buffer: &Buffer) {
 
 #[test]
 fn screens_are_as_recorded() {
-    let cursor = [Key::Char('j')];
+    let cursor = [KeyPress::Char('j')];
     for size in SIZES {
-        let name = |what: &str| format!("{what}-{}x{}", size.width, size.height);
-        let state = press(State::new(subject(), size), &cursor);
-        compare(&name("browse"), &draw(&state, THEME));
-        let proposal = press(state.clone(), &[Key::Char('G'), Key::Char('3')]);
-        compare(&name("proposal"), &draw(&proposal, THEME));
-        compare(&name("reject"), &draw(&press(state.clone(), &[Key::Char('r'), Key::Enter]), THEME));
-        compare(&name("filter"), &draw(&press(state.clone(), &[Key::Char('f'), Key::Char(' ')]), THEME));
-        compare(&name("help"), &draw(&press(state.clone(), &[Key::Char('?')]), THEME));
-        compare(&name("apply"), &draw(&press(state.clone(), &[Key::Char('p')]), THEME));
+        let state = press(TriageState::new(subject(), size), &cursor);
+        compare(&name("browse", size), &draw(&state, THEME));
+        let proposal = press(state.clone(), &[KeyPress::Char('G'), KeyPress::Char('3')]);
+        compare(&name("proposal", size), &draw(&proposal, THEME));
+        compare(&name("reject", size), &draw(&press(state.clone(), &[KeyPress::Char('r'), KeyPress::Enter]), THEME));
+        compare(
+            &name("filter", size),
+            &draw(&press(state.clone(), &[KeyPress::Char('f'), KeyPress::Char(' ')]), THEME),
+        );
+        compare(&name("help", size), &draw(&press(state.clone(), &[KeyPress::Char('?')]), THEME));
+        compare(&name("apply", size), &draw(&press(state.clone(), &[KeyPress::Char('p')]), THEME));
         let notice = Notice {
             title: "Not done".to_owned(),
             lines: vec!["error: the lines of F2 at src/app.py:5 have changed since the review".to_owned()],
             hints: vec!["review again, and decide on the new findings: claude-reviewer review".to_owned()],
         };
-        compare(&name("notice"), &draw(&step(state, Input::Notice(notice)).0, THEME));
+        compare(&name("notice", size), &draw(&step(state, TriageEvent::Notice(notice)).0, THEME));
     }
+}
+
+/// Returns the name of the recorded screen.
+fn name(what: &str, size: Size) -> String {
+    format!("{what}-{}x{}", size.width, size.height)
 }
 
 #[test]
 fn the_first_line_says_that_decisions_are_shared_at_every_size_and_over_a_message() {
     for size in SIZES {
-        let first = |state: &State| text(&draw(state, THEME)).lines().next().unwrap_or_default().to_owned();
-        let state = State::new(subject(), size);
-        assert!(!first(&state).contains("sharing"), "{size:?}");
-        let state = press(state, &[Key::Char('S')]);
-        assert!(state.message.is_some() && first(&state).contains("sharing  3 pending"), "{size:?}");
-        let state = press(state, &[Key::Char('j')]);
-        assert!(first(&state).contains("sharing  3 pending"), "{size:?}");
-        assert!(!first(&press(state, &[Key::Char('S')])).contains("sharing"), "{size:?}");
+        let state = TriageState::new(subject(), size);
+        assert!(!first_line(&state).contains("sharing"), "{size:?}");
+        let state = press(state, &[KeyPress::Char('S')]);
+        assert!(state.message.is_some() && first_line(&state).contains("sharing  3 pending"), "{size:?}");
+        let state = press(state, &[KeyPress::Char('j')]);
+        assert!(first_line(&state).contains("sharing  3 pending"), "{size:?}");
+        assert!(!first_line(&press(state, &[KeyPress::Char('S')])).contains("sharing"), "{size:?}");
     }
+}
+
+fn first_line(state: &TriageState) -> String {
+    text(&draw(state, THEME)).lines().next().unwrap_or_default().to_owned()
 }
 
 #[test]
 fn ascii_is_enough() {
     let theme = Theme { color: false, unicode: false };
     for size in SIZES {
-        let mut state = press(State::new(subject(), size), &[Key::Char('j')]);
+        let mut state = press(TriageState::new(subject(), size), &[KeyPress::Char('j')]);
         for key in ['r', 'f', '?', 'p', 'P', 'z'] {
-            let drawn = text(&draw(&press(state.clone(), &[Key::Char(key)]), theme));
+            let drawn = text(&draw(&press(state.clone(), &[KeyPress::Char(key)]), theme));
             assert!(drawn.is_ascii(), "{key}:\n{drawn}");
         }
-        state = press(state, &[Key::Char('3')]);
+        state = press(state, &[KeyPress::Char('3')]);
         assert!(text(&draw(&state, theme)).is_ascii());
     }
 }
@@ -86,7 +96,7 @@ fn ascii_is_enough() {
 #[test]
 fn without_colour_no_cell_has_one_and_the_cursor_is_still_seen() {
     let theme = Theme { color: false, unicode: true };
-    let buffer = draw(&State::new(subject(), SIZES[1]), theme);
+    let buffer = draw(&TriageState::new(subject(), SIZES[1]), theme);
     let cells = buffer.content();
     assert!(cells.iter().all(|c| c.fg == ratatui::style::Color::Reset && c.bg == ratatui::style::Color::Reset));
     assert!(cells.iter().any(|c| c.modifier.contains(Modifier::REVERSED)));
@@ -94,12 +104,12 @@ fn without_colour_no_cell_has_one_and_the_cursor_is_still_seen() {
 
 #[test]
 fn dsp_06_a_terminal_of_any_size_is_drawn_on_and_a_tiny_one_says_so() {
-    let state = press(State::new(subject(), SIZES[1]), &[Key::Char('j')]);
+    let state = press(TriageState::new(subject(), SIZES[1]), &[KeyPress::Char('j')]);
     for width in (0..70).step_by(5).chain([1, 39, 41, 99, 100, 101, 149, 150, 151, 400]) {
         for height in (0..34).step_by(3).chain([1, 2, 10, 13, 14, 29, 31, 100]) {
             let size = Size { width, height };
             for key in ['z', 'f', '?', 'r', 'p', '3'] {
-                let state = press(sized(state.clone(), size), &[Key::Char(key)]);
+                let state = press(sized(state.clone(), size), &[KeyPress::Char(key)]);
                 let buffer = draw(&state, THEME);
                 assert_eq!((buffer.area.width, buffer.area.height), (width, height));
             }
@@ -129,10 +139,14 @@ fn dsp_06_hostile_text_stays_in_its_pane_and_is_inert() {
     hidden.items[0].finding.file = Some("x".to_owned());
     for subject in [subject, hidden] {
         for size in SIZES {
-            for keys in
-                [&[][..], &[Key::Char('f')], &[Key::Char('r')], &[Key::Char('p')], &[Key::Char('3'), Key::Char('z')]]
-            {
-                let buffer = draw(&press(State::new(subject.clone(), size), keys), THEME);
+            for keys in [
+                &[][..],
+                &[KeyPress::Char('f')],
+                &[KeyPress::Char('r')],
+                &[KeyPress::Char('p')],
+                &[KeyPress::Char('3'), KeyPress::Char('z')],
+            ] {
+                let buffer = draw(&press(TriageState::new(subject.clone(), size), keys), THEME);
                 for cell in buffer.content() {
                     let symbol = cell.symbol();
                     assert!(!symbol.chars().any(crate::untrusted::is_active), "{symbol:?}");
@@ -150,16 +164,18 @@ fn dsp_06_hostile_text_stays_in_its_pane_and_is_inert() {
 #[test]
 fn a_long_list_keeps_the_cursor_in_sight() {
     let mut subject = subject();
-    let many =
-        |n: usize| finding(&format!("F{n}"), Some(&format!("dir/{}.py", n % 7)), Some(1), Severity::Minor, "Title");
-    subject.items = (1..=500).map(|n| item(many(n))).collect();
-    let mut state = State::new(subject, SIZES[1]);
+    let items = (1..=500).map(|n| {
+        let file = format!("dir/{}.py", n % 7);
+        item(finding(&format!("F{n}"), Some(&file), Some(1), Severity::Minor, "Title"))
+    });
+    subject.items = items.collect();
+    let mut state = TriageState::new(subject, SIZES[1]);
     for _ in 0..3 {
-        state = press(state, &[Key::PageDown]);
+        state = press(state, &[KeyPress::PageDown]);
         let buffer = draw(&state, THEME);
         let is_seen = buffer.content().iter().any(|c| c.modifier.contains(Modifier::REVERSED));
         assert!(is_seen, "{}", text(&buffer));
     }
-    let last = press(state, &[Key::Char('G')]);
+    let last = press(state, &[KeyPress::Char('G')]);
     assert!(text(&draw(&last, THEME)).contains(&last.item().unwrap().finding.id));
 }

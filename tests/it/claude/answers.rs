@@ -2,7 +2,7 @@
 
 use super::{AROUND, Fake, looking};
 use crate::support::Repo;
-use claude_reviewer::ai::ask::{Answer, Cause, Failure};
+use claude_reviewer::ai::ask::{Cause, Failure, ModelAnswer};
 use claude_reviewer::git::State;
 
 const GOOD: &str = "result \"{\\\"nonce\\\":\\\"$nonce\\\"}\"";
@@ -22,7 +22,7 @@ fn result_of(call: &str, is_error: bool) -> String {
     format!("echo '{event}'")
 }
 
-fn ask(events: &[String]) -> Result<Answer, Failure> {
+fn ask(events: &[String]) -> Result<ModelAnswer, Failure> {
     Fake::new(&format!("heard\nready\n{}\n{GOOD}", events.join("\n"))).ask()
 }
 

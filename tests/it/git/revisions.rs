@@ -3,7 +3,7 @@
 use super::{git_patch, open, patch, paths};
 use crate::support::Repo;
 use claude_reviewer::error::Kind;
-use claude_reviewer::git::{Scope, State};
+use claude_reviewer::git::{ConfigScope, State};
 use claude_reviewer::request::PushRange;
 
 fn range(local: &str, remote: &str, to: Option<&str>) -> PushRange {
@@ -302,14 +302,14 @@ fn the_hooks_folder_is_the_one_git_uses() {
     repo.git(&["config", "core.hooksPath", ".husky/_"]);
     assert_eq!(
         (hooks().path, hooks().configured, hooks().inside),
-        (repo.path().join(".husky/_"), Some(Scope::Local), true)
+        (repo.path().join(".husky/_"), Some(ConfigScope::Local), true)
     );
     repo.git(&["config", "core.hooksPath", "/elsewhere/hooks"]);
-    assert_eq!((hooks().configured, hooks().inside), (Some(Scope::Local), false));
+    assert_eq!((hooks().configured, hooks().inside), (Some(ConfigScope::Local), false));
     repo.git(&["config", "--unset", "core.hooksPath"]);
     repo.git(&["config", "extensions.worktreeConfig", "true"]);
     repo.git(&["config", "--worktree", "core.hooksPath", "own"]);
-    assert_eq!(hooks().configured, Some(Scope::Worktree));
+    assert_eq!(hooks().configured, Some(ConfigScope::Worktree));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{Question, block_on, canary, question};
 use crate::loopback::responses_events;
 use crate::loopback::{Dialect, Reply, Request, Says, Server, Step, chat_events, chunk, event, events, google_events};
-use claude_reviewer::ai::ask::{Answer, Cause};
+use claude_reviewer::ai::ask::{Cause, ModelAnswer};
 use claude_reviewer::policy::BackendKind::{self, Anthropic, Google, OpenAi};
 use claude_reviewer::policy::{Api, KeyHeader};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ fn chat(events: &[Value]) -> Server {
     Server::start(move |_| Reply::events(&events))
 }
 
-fn ask_chat(events: &[Value]) -> Answer {
+fn ask_chat(events: &[Value]) -> ModelAnswer {
     let server = chat(events);
     question(OpenAi, &server.url()).ask().unwrap()
 }

@@ -3,7 +3,7 @@
 use super::{KINDS, NONCE, block_on, question};
 use crate::loopback::{Dialect, Reply, Request, Says, Server};
 use crate::support::Repo;
-use claude_reviewer::ai::ask::{Answer, Cause, Failure};
+use claude_reviewer::ai::ask::{Cause, Failure, ModelAnswer};
 use claude_reviewer::ai::tree::Tree;
 use claude_reviewer::env::Env;
 use claude_reviewer::git::{self, State};
@@ -12,7 +12,7 @@ use claude_reviewer::rules::RuleSet;
 use serde_json::{Value, json};
 
 /// Asks a server that uses tools in a small repository.
-pub(super) fn look_around(kind: BackendKind, api: Option<Api>, server: &Server) -> Result<Answer, Failure> {
+pub(super) fn look_around(kind: BackendKind, api: Option<Api>, server: &Server) -> Result<ModelAnswer, Failure> {
     let repo = Repo::new();
     repo.stage("src/a.rs", "fn helper() {}\nfn main() { helper(); }\n");
     repo.stage(".env", "PASSWORD=canary-in-a-file\n");

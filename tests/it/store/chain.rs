@@ -2,7 +2,7 @@
 
 use super::kit::{Yard, append, closing, create, day, fix, fixed_session, id};
 use claude_reviewer::history::{Checked, Progress, SessionId};
-use claude_reviewer::wire::fixing::{Fix, Fixes};
+use claude_reviewer::wire::fixing::{Fixes, StoredFix};
 use claude_reviewer::wire::stored::{Seal, Status};
 use std::collections::BTreeSet;
 
@@ -237,7 +237,7 @@ fn a_fix_that_was_stored_anew_after_its_end_is_an_edit_although_its_links_are_ri
     let (yard, session, _) = session();
     let store = yard.store();
     let noted = store.session(&session).unwrap();
-    let changed = Fix { findings: vec!["F9".to_owned()], ..noted.fixes[0].clone() };
+    let changed = StoredFix { findings: vec!["F9".to_owned()], ..noted.fixes[0].clone() };
     store.record_fix(&session, changed, Progress::Ended).unwrap();
     let found = edits(&yard, &session);
     assert_eq!(found, ["fixes.json: fix 1 was stored again after it had ended"]);
@@ -275,7 +275,7 @@ fn fixes_of_an_older_version_stay_readable_and_no_link_covers_them() {
     let head = store.session(&session).unwrap().head;
     let old = serde_json::json!({
         "schema_version": 1, "review_id": session.to_string(),
-        "fixes": [serde_json::to_value(Fix { number: 1, ..fix(1) }).unwrap()],
+        "fixes": [serde_json::to_value(StoredFix { number: 1, ..fix(1) }).unwrap()],
     });
     std::fs::write(yard.path(&format!("sessions/{session}/fixes.json")), format!("{old:#}\n")).unwrap();
     let stored = store.session(&session).unwrap();
@@ -301,7 +301,7 @@ fn a_session_is_found_whole_while_fixes_are_stored() {
         let writer = scope.spawn(|| {
             let first = yard.store().record_fix(&session, fix(0), Progress::Open).unwrap();
             for n in 1..40 {
-                let next = Fix { attempts: fix(n % 5).attempts, ..first.clone() };
+                let next = StoredFix { attempts: fix(n % 5).attempts, ..first.clone() };
                 yard.store().record_fix(&session, next, Progress::Open).unwrap();
                 if n % 13 == 0 {
                     append(&yard.store(), &session, day(10)).unwrap();

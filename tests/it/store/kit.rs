@@ -3,8 +3,8 @@
 use claude_reviewer::history::{Closing, Options, Progress, Saved, SessionId, Store};
 use claude_reviewer::policy::HistoryPolicy;
 use claude_reviewer::review::{Place, Record};
-use claude_reviewer::wire::fixing::{Attempt, Fix, FixOutcome};
-use claude_reviewer::wire::stored::{Request, Response, Review, Session, Status};
+use claude_reviewer::wire::fixing::{Attempt, FixOutcome, StoredFix};
+use claude_reviewer::wire::stored::{Response, Review, Session, Status, StoredRequest};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
@@ -142,7 +142,7 @@ pub fn review_json(id: &str, round: u32, blocking: usize) -> Value {
     })
 }
 
-pub fn request(id: &str) -> Request {
+pub fn request(id: &str) -> StoredRequest {
     serde_json::from_value(request_json(id)).unwrap()
 }
 
@@ -194,11 +194,11 @@ pub fn full_session(store: &Store) -> SessionId {
 }
 
 /// Returns a fix with a number of attempts.
-pub fn fix(attempts: u32) -> Fix {
+pub fn fix(attempts: u32) -> StoredFix {
     let attempt =
         |n| Attempt { attempt_number: n, cost: Some(0.1 + 0.2), patch: "+x\n".to_owned(), ..Attempt::default() };
     let attempts = (1..=attempts).map(attempt).collect();
-    Fix { attempts, findings: vec!["F1".to_owned()], ..Fix::new("cli", Vec::new(), day(31)) }
+    StoredFix { attempts, findings: vec!["F1".to_owned()], ..StoredFix::new("cli", Vec::new(), day(31)) }
 }
 
 /// Stores a session like [`full_session`], with fixes: one that ends in the second round, and one after the closing.
@@ -206,7 +206,7 @@ pub fn fixed_session(store: &Store) -> SessionId {
     let id = create(store, day(31), 1).unwrap().id;
     let first = store.record_fix(&id, fix(0), Progress::Open).unwrap();
     append(store, &id, day(31)).unwrap();
-    let ended = Fix { attempts: fix(2).attempts, outcome: FixOutcome::Applied, ..first };
+    let ended = StoredFix { attempts: fix(2).attempts, outcome: FixOutcome::Applied, ..first };
     store.record_fix(&id, ended, Progress::Ended).unwrap();
     store.complete(&id, closing(Status::Approved), false).unwrap();
     store.record_fix(&id, fix(1), Progress::Ended).unwrap();

@@ -1,14 +1,14 @@
 //! Tests of merging several claims, and of claims that repeat findings of rules.
 
 use super::*;
-use crate::ai::anchor::tests::{Case, claim};
+use crate::ai::anchor::tests::{ClaimCase, claim};
 use crate::ai::claim::Claim;
 use crate::rules::Scope;
 
-fn case() -> Case {
+fn case() -> ClaimCase {
     let old = "import os\n\n\ndef run(name):\n    pass\n";
     let new = "import os\nimport sqlite3\n\n\ndef run(name):\n    db = sqlite3.connect(PATH)\n    db.execute(\"select * from t where n = '\" + name + \"'\")\n    return db.last[name]\n";
-    Case::new(&[("app/run.py", old, new)])
+    ClaimCase::new(&[("app/run.py", old, new)])
 }
 
 const QUERY: &str = "db.execute(\"select * from t where n = '\" + name + \"'\")";
@@ -23,56 +23,72 @@ fn injection() -> Claim {
     }
 }
 
-fn by(case: &Case, backend: &str, claim: Claim) -> Candidate {
-    Candidate { backend: backend.to_owned(), ..case.candidate(claim) }
+fn by(case: &ClaimCase, backend: &str, claim: Claim) -> ClaimCandidate {
+    ClaimCandidate { backend: backend.to_owned(), ..case.candidate(claim) }
 }
 
-fn reading(case: &Case, backend: &str, claim: Claim) -> Candidate {
+fn reading(case: &ClaimCase, backend: &str, claim: Claim) -> ClaimCandidate {
     let candidate = by(case, backend, claim);
     let location = candidate.draft.location.clone().unwrap();
     let line = location.lines.unwrap().first;
     let evidence = vec![Evidence::Read { path: location.file, first: line, last: line }];
-    Candidate { evidence, ..candidate }
+    ClaimCandidate { evidence, ..candidate }
 }
 
 /// Formats findings: severity, confidence, origin, evidence.
 fn listed(sealed: &Sealed) -> Vec<String> {
-    let word = |e: &Evidence| match e {
+    let lines = sealed.findings.iter().map(|f| {
+        let evidence = f.evidence().iter().map(word).collect::<Vec<_>>().join("+");
+        format!("{} {} {} {evidence}", f.severity(), f.confidence().name(), f.origin().name()).trim().to_owned()
+    });
+    lines.collect()
+}
+
+fn word(e: &Evidence) -> String {
+    match e {
         Evidence::Carried { round } => format!("carried:{round}"),
         Evidence::Quote => "quote".to_owned(),
         Evidence::Reproduced => "reproduced".to_owned(),
         Evidence::Rule(id) => format!("rule:{id}"),
         Evidence::Read { .. } => "read".to_owned(),
         Evidence::Backend(name) => name.clone(),
-    };
-    let evidence = |f: &Finding| f.evidence().iter().map(word).collect::<Vec<_>>().join("+");
-    let line = |f: &Finding| {
-        format!("{} {} {} {}", f.severity(), f.confidence().name(), f.origin().name(), evidence(f)).trim().to_owned()
-    };
-    sealed.findings.iter().map(line).collect()
+    }
+}
+
+/// Returns the claim of a bug on the last line.
+fn bug(quote: &str) -> Claim {
+    claim("app/run.py", 8, quote)
+}
+
+/// Formats the only finding of a candidate.
+fn one(case: &ClaimCase, candidate: ClaimCandidate) -> String {
+    listed(&seal(vec![candidate], &[], &case.rules)).remove(0)
+}
+
+/// Formats the findings of two candidates.
+fn both(case: &ClaimCase, a: ClaimCandidate, b: ClaimCandidate) -> Vec<String> {
+    listed(&seal(vec![a, b], &[], &case.rules))
 }
 
 #[test]
 fn confidence_follows_from_the_evidence_by_the_table() {
     let case = case();
-    let bug = |quote: &str| claim("app/run.py", 8, quote);
     let exact = "return db.last[name]";
-    let one = |c: Candidate| listed(&seal(vec![c], &[], &case.rules)).remove(0);
-    assert_eq!(one(by(&case, "a", bug(exact))), "major medium a quote");
-    assert_eq!(one(reading(&case, "a", bug(exact))), "major high a quote+read");
+    assert_eq!(one(&case, by(&case, "a", bug(exact))), "major medium a quote");
+    assert_eq!(one(&case, reading(&case, "a", bug(exact))), "major high a quote+read");
     // A loose match has low confidence, whatever other evidence exists.
-    assert_eq!(one(by(&case, "a", bug(""))), "major low a");
-    assert_eq!(one(by(&case, "a", bug("return db.newest[name]"))), "major low a");
-    assert_eq!(one(reading(&case, "a", bug("return db.newest[name]"))), "major low a read");
-    assert_eq!(one(by(&case, "a", bug("db.last[name]"))), "major medium a quote");
-    let numbered = |c: Candidate| Candidate { quoted: Quoted::AsNumbered, ..c };
-    assert_eq!(one(numbered(by(&case, "a", bug(exact)))), "major medium a quote");
-    assert_eq!(one(numbered(reading(&case, "a", bug(exact)))), "major medium a quote+read");
-    let both = |a: Candidate, b: Candidate| listed(&seal(vec![a, b], &[], &case.rules));
-    assert_eq!(both(by(&case, "a", bug(exact)), by(&case, "b", bug(exact))), ["major high a quote+b"]);
-    assert_eq!(both(by(&case, "a", bug("")), by(&case, "b", bug(""))), ["major low a b"]);
+    assert_eq!(one(&case, by(&case, "a", bug(""))), "major low a");
+    assert_eq!(one(&case, by(&case, "a", bug("return db.newest[name]"))), "major low a");
+    assert_eq!(one(&case, reading(&case, "a", bug("return db.newest[name]"))), "major low a read");
+    assert_eq!(one(&case, by(&case, "a", bug("db.last[name]"))), "major medium a quote");
+    let numbered = ClaimCandidate { quoted: Quoted::AsNumbered, ..by(&case, "a", bug(exact)) };
+    assert_eq!(one(&case, numbered), "major medium a quote");
+    let numbered = ClaimCandidate { quoted: Quoted::AsNumbered, ..reading(&case, "a", bug(exact)) };
+    assert_eq!(one(&case, numbered), "major medium a quote+read");
+    assert_eq!(both(&case, by(&case, "a", bug(exact)), by(&case, "b", bug(exact))), ["major high a quote+b"]);
+    assert_eq!(both(&case, by(&case, "a", bug("")), by(&case, "b", bug(""))), ["major low a b"]);
     // Two claims of the same backend do not count as agreement.
-    assert_eq!(both(by(&case, "a", bug(exact)), by(&case, "a", bug(exact))), ["major medium a quote"]);
+    assert_eq!(both(&case, by(&case, "a", bug(exact)), by(&case, "a", bug(exact))), ["major medium a quote"]);
 }
 
 #[test]
@@ -114,30 +130,28 @@ fn two_problems_on_one_line_stay_two() {
 #[test]
 fn the_order_of_answers_changes_nothing() {
     let case = case();
-    let all = |order: [usize; 3]| {
-        let claims =
-            [by(&case, "b", injection()), by(&case, "a", injection()), by(&case, "c", claim("app/run.py", 6, ""))];
-        let mut claims: Vec<_> = claims.into_iter().map(Some).collect();
-        seal(order.map(|i| claims[i].take().unwrap()).into(), &[], &case.rules)
-    };
-    let first = listed(&all([0, 1, 2]));
-    assert_eq!(listed(&all([2, 1, 0])), first);
-    assert_eq!(listed(&all([1, 2, 0])), first);
+    let [b, a, c] =
+        [by(&case, "b", injection()), by(&case, "a", injection()), by(&case, "c", claim("app/run.py", 6, ""))];
+    let first = listed(&seal(vec![b.clone(), a.clone(), c.clone()], &[], &case.rules));
+    assert_eq!(listed(&seal(vec![c.clone(), a.clone(), b.clone()], &[], &case.rules)), first);
+    assert_eq!(listed(&seal(vec![a, c, b], &[], &case.rules)), first);
 }
 
 #[test]
 fn a_listed_weakness_is_critical_from_confidence_medium_up() {
     let case = case();
-    let with = |quote: &str, cwe: i64| {
-        let claim = Claim { cwe: Some(cwe), severity: "minor".into(), ..injection() };
-        let sealed = seal(vec![by(&case, "a", Claim { quote: Some(quote.into()), ..claim })], &[], &case.rules);
-        (sealed.findings[0].severity(), sealed.notes.len())
-    };
     for cwe in [74, 77, 78, 79, 89, 94, 95, 502, 611, 918, 798, 522, 321] {
-        assert_eq!(with(QUERY, cwe), (Severity::Critical, 1), "{cwe}");
+        assert_eq!(sealed_weakness(&case, QUERY, cwe), (Severity::Critical, 1), "{cwe}");
     }
-    assert_eq!(with(QUERY, 476), (Severity::Minor, 0));
-    assert_eq!(with("database.run(", 89), (Severity::Minor, 0), "low confidence raises nothing");
+    assert_eq!(sealed_weakness(&case, QUERY, 476), (Severity::Minor, 0));
+    assert_eq!(sealed_weakness(&case, "database.run(", 89), (Severity::Minor, 0), "low confidence raises nothing");
+}
+
+/// Returns the severity of the finding of a minor claim with a weakness, and the number of notes.
+fn sealed_weakness(case: &ClaimCase, quote: &str, cwe: i64) -> (Severity, usize) {
+    let claim = Claim { cwe: Some(cwe), severity: "minor".into(), quote: Some(quote.into()), ..injection() };
+    let sealed = seal(vec![by(case, "a", claim)], &[], &case.rules);
+    (sealed.findings[0].severity(), sealed.notes.len())
 }
 
 #[test]
@@ -153,19 +167,18 @@ fn a_loose_claim_makes_a_sure_one_no_worse() {
 #[test]
 fn a_refuted_claim_is_disputed_unless_another_stands() {
     let case = case();
-    let refuted =
-        |backend: &str| Candidate { disputed: Some("it is escaped".into()), ..by(&case, backend, injection()) };
-    let sealed = seal(vec![refuted("a")], &[], &case.rules);
+    let refuted = ClaimCandidate { disputed: Some("it is escaped".into()), ..by(&case, "a", injection()) };
+    let sealed = seal(vec![refuted.clone()], &[], &case.rules);
     assert_eq!(sealed.findings[0].disputed.as_deref(), Some("it is escaped"));
-    let sealed = seal(vec![refuted("a"), by(&case, "b", injection())], &[], &case.rules);
+    let sealed = seal(vec![refuted, by(&case, "b", injection())], &[], &case.rules);
     assert_eq!(listed(&sealed), ["critical medium b quote"], "what is refuted supports nothing");
     assert_eq!(sealed.findings[0].disputed, None);
 }
 
 /// Returns the case, the findings of rules, and the line with the key.
-fn with_a_key() -> (Case, Vec<Finding>, String) {
+fn with_a_key() -> (ClaimCase, Vec<Finding>, String) {
     let line = format!("aws_access_key_id = \"{}{}\"\n", "AKIA", "Q3EGRNDLK5V2TW7A");
-    let case = Case::new(&[("conf.py", "a = 1\n", &format!("a = 1\n{line}"))]);
+    let case = ClaimCase::new(&[("conf.py", "a = 1\n", &format!("a = 1\n{line}"))]);
     let mut found = Vec::new();
     case.rules.scan(&case.group.files[0].change, Scope::All, &mut found);
     assert!(!found.is_empty());
@@ -279,8 +292,8 @@ fn draft_of(finding: &Finding) -> Draft {
 fn the_same_claim_about_two_branches_of_a_push_stays_two() {
     // Neither group has a commit: each is a net change.
     let case = case();
-    let of = |group: usize| Candidate { group, ..by(&case, "a", injection()) };
-    let sealed = seal(vec![of(1), of(0)], &[], &case.rules);
+    let candidates = [1, 0].map(|group| ClaimCandidate { group, ..by(&case, "a", injection()) });
+    let sealed = seal(candidates.into(), &[], &case.rules);
     assert_eq!(listed(&sealed).len(), 2);
     assert_eq!(sealed.groups, [0, 1]);
 }
@@ -296,14 +309,13 @@ fn what_one_backend_says_under_several_lenses_is_one_thing_to_ask_about() {
     let again = Claim { title: "SQL injection by name".to_owned(), ..injection() };
     let mut all =
         [by(&case, "a", injection()), by(&case, "b", injection()), by(&case, "a", leak), by(&case, "a", again)];
-    let titles = |all: &[Candidate], same: &[usize]| {
-        let title = |i: &usize| format!("{} {}", all[*i].backend, all[*i].draft.title);
-        let mut titles: Vec<_> = same.iter().map(title).collect();
+    let same = alike(&mut all);
+    let titles = same.iter().map(|same| {
+        let mut titles: Vec<_> = same.iter().map(|i| format!("{} {}", all[*i].backend, all[*i].draft.title)).collect();
         titles.sort();
         titles
-    };
-    let same = alike(&mut all);
-    let mut said: Vec<_> = same.iter().map(|s| titles(&all, s)).collect();
+    });
+    let mut said: Vec<_> = titles.collect();
     said.sort();
     let both = vec!["a SQL injection".to_owned(), "a SQL injection by name".to_owned()];
     let expected = [both, vec!["a The cursor is never closed".to_owned()], vec!["b SQL injection".to_owned()]];

@@ -12,7 +12,7 @@ fn placed(files: [&str; 2], caller: &str, text: &str, line: i64) -> String {
     };
     let changed = files.map(|path| (path, old, new));
     let used = if files[0] == files[1] { &changed[..1] } else { &changed };
-    let mut case = Case::new(used).unchanged(caller, text).read(caller, 1, 99);
+    let mut case = ClaimCase::new(used).unchanged(caller, text).read(caller, 1, 99);
     case.group.related.changed = used.iter().map(|_| vec!["load".to_owned()]).collect();
     let quote = text.lines().nth(line as usize - 1).unwrap().trim();
     place(&case.anchor(claim(caller, line, quote)))
@@ -79,7 +79,7 @@ fn an_unchanged_line_of_a_changed_file_means_its_own_definition() {
     let old = format!("def load(p):\n    pass\n{body}x = load(1)\n");
     let new = old.replace("(p)", "(p, q)");
     let other = ("def load(p):\n    pass\n", "def load(p, q):\n    pass\n");
-    let mut case = Case::new(&[("lib/one.py", other.0, other.1), ("lib/two.py", &old, &new)])
+    let mut case = ClaimCase::new(&[("lib/one.py", other.0, other.1), ("lib/two.py", &old, &new)])
         .unchanged("lib/two.py", &new)
         .read("lib/two.py", 1, 99);
     case.group.related.changed = vec![vec!["load".to_owned()]; 2];

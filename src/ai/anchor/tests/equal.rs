@@ -23,7 +23,7 @@ fn equal_lines_are_told_apart_by_the_number() {
 
 #[test]
 fn a_quote_that_may_be_a_part_of_another_line_is_believed_less() {
-    let case = Case::new(&[("a.c", "int a;\n", "int a;\nclose(f);\nif (x) close(f);\nopen(f);\n")]);
+    let case = ClaimCase::new(&[("a.c", "int a;\n", "int a;\nclose(f);\nif (x) close(f);\nopen(f);\n")]);
     for (line, expected) in
         [(2, "a.c:2 as numbered"), (3, "a.c:2 loosely"), (0, "a.c:2 loosely"), (90, "a.c:2 exactly")]
     {
@@ -35,7 +35,7 @@ fn a_quote_that_may_be_a_part_of_another_line_is_believed_less() {
 #[test]
 fn a_quote_that_every_file_has_is_no_tie_away_from_its_number() {
     let rest: String = (4..=60).map(|i| format!("let value_{i} = compute_{i}(input);\n")).collect();
-    let case = Case::new(&[("src/a.rs", "", &format!("fn a() {{\n    b();\n}}\n{rest}"))]);
+    let case = ClaimCase::new(&[("src/a.rs", "", &format!("fn a() {{\n    b();\n}}\n{rest}"))]);
     for (line, quote, expected) in [
         (50, "}", "src/a.rs:3 loosely"),
         (0, "}", "src/a.rs:3 loosely"),
@@ -51,13 +51,14 @@ fn a_quote_that_every_file_has_is_no_tie_away_from_its_number() {
 #[test]
 fn numbers_of_a_diff_view_are_recognised() {
     let lines: String = (1..=400).map(|i| format!("row {i}\n")).collect();
-    let with = |at: &[usize]| -> String {
-        (1..=400)
-            .map(|i| if at.contains(&i) { format!("row {i}\n    retry(job);\n") } else { format!("row {i}\n") })
-            .collect()
-    };
     // `retry(job);` is added after rows 100, 200 and 300: lines 101, 202 and 303 of the new side.
-    let case = Case::new(&[("jobs.txt", &lines, &with(&[100, 200, 300]))]);
+    let new: String = (1..=400)
+        .map(|i| match i {
+            100 | 200 | 300 => format!("row {i}\n    retry(job);\n"),
+            _ => format!("row {i}\n"),
+        })
+        .collect();
+    let case = ClaimCase::new(&[("jobs.txt", &lines, &new)]);
     for (line, expected) in [
         (202, "jobs.txt:202 exactly"),
         // Another line is equal, and the number matches neither.
@@ -75,32 +76,38 @@ fn numbers_of_a_diff_view_are_recognised() {
 }
 
 /// Returns a case with a file of 120 lines, of which only the given ones are added.
-fn with_added(path: &str, added: &[(usize, &str)]) -> Case {
+fn with_added(path: &str, added: &[(usize, &str)]) -> ClaimCase {
     with_lines(path, added, &[])
 }
 
 /// Like [`with_added`], with unchanged lines that replace others.
-fn with_lines(path: &str, added: &[(usize, &str)], unchanged: &[(usize, &str)]) -> Case {
+fn with_lines(path: &str, added: &[(usize, &str)], unchanged: &[(usize, &str)]) -> ClaimCase {
     let (old, new) = edited(added, unchanged);
-    Case::new(&[(path, &old, &new)])
+    ClaimCase::new(&[(path, &old, &new)])
 }
 
 /// Returns the old and the new text of such a file.
 pub(super) fn edited(added: &[(usize, &str)], unchanged: &[(usize, &str)]) -> (String, String) {
-    let at = |lines: &[(usize, &str)], i: usize| {
-        lines.iter().find(|(n, _)| *n == i).map_or(String::new(), |(_, text)| format!("{text}\n"))
-    };
-    let old = |i: usize| match at(unchanged, i) {
-        text if text.is_empty() => format!("row {i}\n"),
-        text => text,
-    };
-    let old_text: String = (1..=120).filter(|i| at(added, *i).is_empty()).map(old).collect();
-    let new_text: String = (1..=120).map(|i| if at(added, i).is_empty() { old(i) } else { at(added, i) }).collect();
-    (old_text, new_text)
+    let (mut old, mut new) = (String::new(), String::new());
+    for i in 1..=120 {
+        match (line_at(added, i), line_at(unchanged, i)) {
+            (Some(text), _) => new += &format!("{text}\n"),
+            (None, unchanged) => {
+                let line = unchanged.map_or_else(|| format!("row {i}\n"), |text| format!("{text}\n"));
+                old += &line;
+                new += &line;
+            }
+        }
+    }
+    (old, new)
+}
+
+fn line_at<'t>(lines: &[(usize, &'t str)], i: usize) -> Option<&'t str> {
+    lines.iter().find(|(n, _)| *n == i).map(|(_, text)| *text)
 }
 
 #[track_caller]
-pub(super) fn check(case: &Case, file: &str, expected: &[(i64, &str, &str)]) {
+pub(super) fn check(case: &ClaimCase, file: &str, expected: &[(i64, &str, &str)]) {
     for (line, quote, expected) in expected {
         assert_eq!(place(&case.anchor(claim(file, *line, quote))), *expected, "{line} {quote}");
     }
@@ -251,9 +258,11 @@ fn a_bracket_is_believed_at_its_number_only() {
 
 #[test]
 fn an_equal_line_of_another_file_counts_only_with_its_number() {
-    let lines = |at: usize| (1..=80).map(move |i| if i == at { "open(it);\n".into() } else { format!("{at} {i}\n") });
-    let new = |at: usize| lines(at).collect::<String>();
-    let case = Case::new(&[("a.c", "", &new(20)), ("b.c", "", &new(40)), ("c.c", "", "none\n")]);
+    let [a, b] = [20, 40].map(|at| {
+        let lines = (1..=80).map(|i| if i == at { "open(it);\n".into() } else { format!("{at} {i}\n") });
+        lines.collect::<String>()
+    });
+    let case = ClaimCase::new(&[("a.c", "", &a), ("b.c", "", &b), ("c.c", "", "none\n")]);
     check(&case, "a.c", &[(20, "open(it);", "a.c:20 exactly"), (25, "open(it);", "a.c:20 as numbered")]);
     check(&case, "a.c", &[(0, "open(it);", "a.c:20 as numbered"), (40, "open(it);", "a.c:20 loosely")]);
     check(&case, "c.c", &[(40, "open(it);", "b.c:40 as numbered"), (42, "open(it);", "b.c:40 loosely")]);
@@ -286,7 +295,7 @@ fn no_quote_makes_a_claim_about_a_changed_line_disappear() {
 fn a_very_long_line_or_quote_is_worked_through() {
     let long = "a(b, c); ".repeat(5_000);
     let words: String = (0..5_000).map(|i| format!("word_{i}, ")).collect();
-    let case = Case::new(&[("a.c", "", &format!("{long}\n{words}\nend(of, it);\n"))]);
+    let case = ClaimCase::new(&[("a.c", "", &format!("{long}\n{words}\nend(of, it);\n"))]);
     let dots = ["... ".repeat(5_000), "a…".repeat(5_000), "+ 1 ".repeat(5_000), words.replace("word", "other")];
     for quote in dots.iter().map(String::as_str).chain([&long[..], &long[..20_000], &words[1..], "b, c); a"]) {
         for line in 1..=3 {

@@ -4,21 +4,18 @@ use super::equal::{check, edited};
 use super::*;
 
 /// Lines of a file: number and text.
-type At<'a> = &'a [(usize, &'a str)];
+type FileLines<'a> = &'a [(usize, &'a str)];
 
 /// Returns a change of files of 120 lines: path, added lines, and unchanged lines that replace others.
-fn with_files(files: &[(&str, At<'_>, At<'_>)]) -> Case {
+fn with_files(files: &[(&str, FileLines<'_>, FileLines<'_>)]) -> ClaimCase {
     let texts: Vec<(String, String)> = files.iter().map(|(_, added, unchanged)| edited(added, unchanged)).collect();
     let all = files.iter().zip(&texts).map(|((path, ..), (old, new))| (*path, old.as_str(), new.as_str()));
-    Case::new(&all.collect::<Vec<_>>())
+    ClaimCase::new(&all.collect::<Vec<_>>())
 }
 
 #[test]
 fn a_quote_that_the_named_file_has_where_it_was_not_shown_is_not_believed_in_another() {
-    let case = |unchanged: At<'_>| {
-        with_files(&[("a.c", &[(20, "close(it);")], unchanged), ("b.c", &[(40, "open(it);")], &[])])
-    };
-    let twice = case(&[(90, "open( it );"), (100, "open( it );")]);
+    let twice = opened_in_another(&[(90, "open( it );"), (100, "open( it );")]);
     check(
         &twice,
         "a.c",
@@ -29,7 +26,7 @@ fn a_quote_that_the_named_file_has_where_it_was_not_shown_is_not_believed_in_ano
             (0, "open(it);\nrow 41", "b.c:40 exactly"),
         ],
     );
-    let as_part = case(&[(90, "if (x) open(it);"), (100, "if (y) open(it);")]);
+    let as_part = opened_in_another(&[(90, "if (x) open(it);"), (100, "if (y) open(it);")]);
     check(
         &as_part,
         "a.c",
@@ -41,7 +38,13 @@ fn a_quote_that_the_named_file_has_where_it_was_not_shown_is_not_believed_in_ano
             (100, "open(it);", "remark a.c:100"),
         ],
     );
-    check(&case(&[]), "a.c", &[(0, "open(it);", "b.c:40 exactly"), (42, "open(it);", "b.c:40 exactly")]);
+    let only = opened_in_another(&[]);
+    check(&only, "a.c", &[(0, "open(it);", "b.c:40 exactly"), (42, "open(it);", "b.c:40 exactly")]);
+}
+
+/// Returns a change that adds `open(it);` only to `b.c`. `a.c` has other unchanged lines.
+fn opened_in_another(unchanged: FileLines<'_>) -> ClaimCase {
+    with_files(&[("a.c", &[(20, "close(it);")], unchanged), ("b.c", &[(40, "open(it);")], &[])])
 }
 
 #[test]
@@ -49,7 +52,7 @@ fn a_line_that_moved_from_the_named_file_is_told_from_the_removed_one_by_the_num
     let (old, _) = edited(&[], &[(50, "check(user, role);"), (51, "check(user, group);")]);
     let new = old.replace("check(user, role);\ncheck(user, group);\n", "");
     let (other_old, other_new) = edited(&[(10, "check(user, role);"), (11, "check(user, group);")], &[]);
-    let case = Case::new(&[("a.c", &old, &new), ("b.c", &other_old, &other_new)]);
+    let case = ClaimCase::new(&[("a.c", &old, &new), ("b.c", &other_old, &other_new)]);
     check(
         &case,
         "a.c",
@@ -69,7 +72,7 @@ fn a_line_that_moved_from_the_named_file_is_told_from_the_removed_one_by_the_num
     // The claim names the other file, which contains the line.
     check(&case, "b.c", &[(10, "check(user, role);", "b.c:10 exactly")]);
     // Brackets are in every file.
-    let case = Case::new(&[("a.c", "row 1\n}\nrow 2\n", "row 1\nrow 2\n"), ("b.c", "", &format!("{old}}}\n"))]);
+    let case = ClaimCase::new(&[("a.c", "row 1\n}\nrow 2\n", "row 1\nrow 2\n"), ("b.c", "", &format!("{old}}}\n"))]);
     check(&case, "a.c", &[(121, "}", "a.c:2 loosely"), (2, "}", "a.c:2 as numbered")]);
 }
 
@@ -144,9 +147,9 @@ fn a_part_of_one_line_of_the_named_file_is_not_believed_with_the_number_of_anoth
 
 #[test]
 fn a_part_of_the_numbered_line_may_equal_a_removed_one() {
-    let case = Case::new(&[("a.md", "v1\n====\n", "v1.1\n======\nv1\n")]);
+    let case = ClaimCase::new(&[("a.md", "v1\n====\n", "v1.1\n======\nv1\n")]);
     check(&case, "a.md", &[(2, "====", "a.md:2 loosely"), (3, "====", "a.md:3 as numbered")]);
     // Both interpretations lead to the same line.
-    let case = Case::new(&[("a.c", "row 1\nopen(it)\nrow 2\n", "row 1\nopen(it).close()\nrow 2\n")]);
+    let case = ClaimCase::new(&[("a.c", "row 1\nopen(it)\nrow 2\n", "row 1\nopen(it).close()\nrow 2\n")]);
     check(&case, "a.c", &[(2, "open(it)", "a.c:2 exactly")]);
 }

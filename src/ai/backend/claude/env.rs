@@ -3,7 +3,7 @@
 use super::Key;
 use crate::env::Env;
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Variables that are passed unchanged: location of the login, locale, network settings.
 const PASSED: &[&str] = &[
@@ -99,13 +99,13 @@ pub(super) fn allowed(env: &Env, top: Option<&Path>, retries: u32) -> Vec<(OsStr
 /// Returns `PATH` without relative entries and entries in the repository, because the program starts others by name.
 fn search_path(env: &Env, top: Option<&Path>) -> Option<OsString> {
     let top = top.and_then(|t| t.canonicalize().ok());
-    let safe = |dir: &PathBuf| {
+    let safe = env.path().into_iter().filter(|dir| {
         let real = dir.canonicalize();
         dir.is_absolute() && real.is_ok_and(|real| top.as_ref().is_none_or(|top| !real.starts_with(top)))
-    };
+    });
     let mut joined = OsString::new();
     let separator = if cfg!(windows) { ";" } else { ":" };
-    for dir in env.path().into_iter().filter(safe) {
+    for dir in safe {
         if !joined.is_empty() {
             joined.push(separator);
         }
@@ -134,6 +134,7 @@ pub(super) fn secrets(env: &Env) -> Vec<Key> {
 mod tests {
     use super::*;
     use crate::ai::desk::temporary;
+    use std::path::PathBuf;
 
     fn names(vars: &[(&str, &str)]) -> Vec<String> {
         let env = Env::from_pairs(PathBuf::from("/"), vars.iter().copied());

@@ -4,7 +4,7 @@
 //! reports another setup than requested.
 
 use super::log::Log;
-use super::{OLDEST, Version, failure, too_old};
+use super::{ClaudeVersion, OLDEST, failure, too_old, word};
 use crate::ai::ask::{Cause, Failure, Lookups, Read, Spent};
 use crate::ai::quota::Grant;
 use crate::ai::snapshot::Snapshot;
@@ -27,7 +27,7 @@ pub(super) struct Expected<'a> {
 
 /// One run of the program.
 #[derive(Debug)]
-pub(super) struct Session<'a, 't> {
+pub(super) struct ClaudeSession<'a, 't> {
     expected: Expected<'a>,
     /// Grant from which the requests are reserved.
     grant: Option<&'a Grant<'a>>,
@@ -76,7 +76,7 @@ pub(super) struct Finished {
     pub(super) lookups: Lookups,
 }
 
-impl<'a, 't> Session<'a, 't> {
+impl<'a, 't> ClaudeSession<'a, 't> {
     pub(super) fn new(
         expected: Expected<'a>,
         grant: Option<&'a Grant<'a>>,
@@ -106,8 +106,7 @@ impl<'a, 't> Session<'a, 't> {
             let message = format!("unexpected output, not an event: {}", failure::shown(&start, &[]));
             return self.end(Failure::new(Cause::Malformed, message));
         };
-        let word = |key: &str| event.get(key).and_then(Value::as_str).unwrap_or_default();
-        match (word("type"), word("subtype")) {
+        match (word(&event, "type"), word(&event, "subtype")) {
             ("system", "init") => match self.check(&event) {
                 Ok(model) => self.model = Some(model),
                 Err(failure) => return self.end(failure),
@@ -137,35 +136,29 @@ impl<'a, 't> Session<'a, 't> {
 
     /// Compares the reported setup with the requested one, and returns the model.
     fn check(&self, event: &Value) -> Result<String, Failure> {
-        let word = |key: &str| event.get(key).and_then(Value::as_str);
-        let version = word("claude_code_version").unwrap_or("of an unknown version");
-        if Version::find(version).is_some_and(|v| v < OLDEST) {
+        let version = event.get("claude_code_version").and_then(Value::as_str).unwrap_or("of an unknown version");
+        if ClaudeVersion::find(version).is_some_and(|v| v < OLDEST) {
             return Err(too_old(&format!("this is claude {}", failure::shown(version, &[]))));
         }
-        let unsafe_ = |what: &str| {
-            let what = failure::shown(what, &[]);
-            Failure::new(Cause::Setup, format!("claude {} {what}", failure::shown(version, &[])))
-                .hint(format!("tested versions: claude {OLDEST} to 2.1.330"))
-        };
         let Some(tools) = event.get("tools").and_then(Value::as_array) else {
-            return Err(unsafe_("does not say which tools it has"));
+            return Err(unsafe_setup(version, "does not say which tools it has"));
         };
         for tool in tools {
             let tool = tool.as_str().unwrap_or_default();
             if tool != ANSWER_TOOL && !self.expected.tools.contains(&tool) {
-                return Err(unsafe_(&format!("has a tool that it was not given: {tool}")));
+                return Err(unsafe_setup(version, &format!("has a tool that it was not given: {tool}")));
             }
         }
         if event.get("mcp_servers").and_then(Value::as_array).is_some_and(|servers| !servers.is_empty()) {
-            return Err(unsafe_("starts servers that it was not given"));
+            return Err(unsafe_setup(version, "starts servers that it was not given"));
         }
-        if word("permissionMode") != Some("dontAsk") {
-            return Err(unsafe_("does not keep to the permissions that it was given"));
+        if word(event, "permissionMode") != "dontAsk" {
+            return Err(unsafe_setup(version, "does not keep to the permissions that it was given"));
         }
-        if word("cwd").map(Path::new) != Some(self.expected.folder) {
-            return Err(unsafe_("does not work in the folder that it was given"));
+        if event.get("cwd").and_then(Value::as_str).map(Path::new) != Some(self.expected.folder) {
+            return Err(unsafe_setup(version, "does not work in the folder that it was given"));
         }
-        Ok(word("model").unwrap_or_default().to_owned())
+        Ok(word(event, "model").to_owned())
     }
 
     /// Counts another request: a retry that the program is about to send, or a message of another turn, whose number
@@ -205,12 +198,11 @@ impl<'a, 't> Session<'a, 't> {
         }
         let id = message.get("id").and_then(Value::as_str).unwrap_or_default();
         for block in message.get("content").and_then(Value::as_array).into_iter().flatten() {
-            let word = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
-            match word("type") {
-                "tool_use" if word("name") == ANSWER_TOOL => self.answers.give(id, word("id")),
+            match word(block, "type") {
+                "tool_use" if word(block, "name") == ANSWER_TOOL => self.answers.give(id, word(block, "id")),
                 "tool_use" => self.log.iter_mut().for_each(|log| log.called(block)),
                 "tool_result" => {
-                    let answered = word("tool_use_id");
+                    let answered = word(block, "tool_use_id");
                     let is_answer = self.answers.given.iter().any(|(_, id)| id == answered);
                     let is_error = block.get("is_error") == Some(&Value::Bool(true));
                     if is_answer && is_error {
@@ -274,16 +266,27 @@ fn has_edits(message: &Value) -> bool {
     edits.is_some_and(|edits| !edits.is_empty())
 }
 
+/// Builds the failure of a program whose reported setup is unsafe.
+fn unsafe_setup(version: &str, what: &str) -> Failure {
+    let what = failure::shown(what, &[]);
+    Failure::new(Cause::Setup, format!("claude {} {what}", failure::shown(version, &[])))
+        .hint(format!("tested versions: claude {OLDEST} to 2.1.330"))
+}
+
 /// Parses the usage of a message or a run.
 fn spent(usage: &Value) -> Spent {
-    let count = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or_default();
-    let (cached, made) = (count("cache_read_input_tokens"), count("cache_creation_input_tokens"));
+    let (cached, made) = (count(usage, "cache_read_input_tokens"), count(usage, "cache_creation_input_tokens"));
     Spent {
         requests: 0,
-        input_tokens: count("input_tokens").saturating_add(cached).saturating_add(made),
+        input_tokens: count(usage, "input_tokens").saturating_add(cached).saturating_add(made),
         cached_tokens: cached,
         written_tokens: made,
-        output_tokens: count("output_tokens"),
+        output_tokens: count(usage, "output_tokens"),
         cost_usd: None,
     }
+}
+
+/// Returns a number of tokens, or 0 if the event does not contain it.
+fn count(usage: &Value, key: &str) -> u64 {
+    usage.get(key).and_then(Value::as_u64).unwrap_or_default()
 }

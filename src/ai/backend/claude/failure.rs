@@ -1,6 +1,6 @@
 //! Failures of the program, with messages for people.
 
-use super::{Key, MAX_PROMPT, too_old};
+use super::{Key, MAX_PROMPT, too_old, word};
 use crate::ai::ask::{Cause, Failure};
 use crate::process::{End, Output};
 use crate::untrusted::Inert;
@@ -56,42 +56,49 @@ pub(super) fn ended(out: &Output, secrets: &[Key]) -> Failure {
 
 /// Returns the failure that a result reports, or `None` if it is a success.
 pub(super) fn of_result(result: &Value, secrets: &[Key]) -> Option<Failure> {
-    let word = |key: &str| result.get(key).and_then(Value::as_str).unwrap_or_default();
-    let subtype = word("subtype");
+    let subtype = word(result, "subtype");
     if subtype == "success" && result.get("is_error") == Some(&Value::Bool(false)) {
         // Some versions report these cases as success.
-        return of_stop(word("stop_reason")).or_else(|| of_ending(word("terminal_reason")));
+        return of_stop(word(result, "stop_reason")).or_else(|| of_ending(word(result, "terminal_reason")));
     }
     let errors = result.get("errors").and_then(Value::as_array).and_then(|e| e.first()).and_then(Value::as_str);
-    let text = Some(word("result")).filter(|t| !t.is_empty()).or(errors).unwrap_or_default();
+    let text = Some(word(result, "result")).filter(|t| !t.is_empty()).or(errors).unwrap_or_default();
     let status = result.get("api_error_status").and_then(Value::as_u64);
-    let says = |part: &str| text.to_ascii_lowercase().contains(part);
-    let new = |cause: Cause| {
-        let message = match (shown(text, secrets), status) {
-            (text, Some(status)) if text.is_empty() => format!("status {status}"),
-            (text, None) if text.is_empty() => format!("it failed ({})", shown(subtype, secrets)),
-            (text, Some(status)) if !text.contains(&status.to_string()) => format!("status {status}: {text}"),
-            (text, _) => text,
-        };
-        Failure::new(cause, message)
+    let lower = text.to_ascii_lowercase();
+    let (cause, hint) = match (subtype, status) {
+        ("error_max_turns", _) => (Cause::CutOff, None),
+        ("error_max_budget_usd", _) => (Cause::Refused, Some("raise --max-cost, or max_cost_usd in the policy")),
+        ("error_max_structured_output_retries", _) => (Cause::Malformed, None),
+        _ if word(result, "stop_reason") == "refusal" => (Cause::Declined, None),
+        _ if lower.contains("prompt is too long") || word(result, "terminal_reason") == "prompt_too_long" => {
+            (Cause::TooLarge, None)
+        }
+        (_, Some(413)) => (Cause::TooLarge, None),
+        _ if word(result, "api_error") == "max_output_tokens" || lower.contains("output token maximum") => {
+            (Cause::CutOff, None)
+        }
+        _ if lower.contains("credit balance") => {
+            (Cause::Refused, Some("add credit to the account, or log in with another"))
+        }
+        _ if lower.contains("not logged in") || lower.contains("/login") => (Cause::Setup, Some(LOG_IN)),
+        (_, Some(401)) => (Cause::Refused, Some(LOG_IN)),
+        (_, Some(403)) => (Cause::Refused, None),
+        (_, Some(404)) => (Cause::Setup, Some("name a model that the account has: --model, or model in the policy")),
+        (_, Some(429)) => (Cause::Refused, Some("use an account with higher limits")),
+        (_, Some(408 | 409 | 500..=599)) => (Cause::Unreachable, None),
+        (_, Some(400..=499)) => (Cause::Refused, None),
+        _ => (Cause::Unreachable, None),
     };
-    Some(match (subtype, status) {
-        ("error_max_turns", _) => new(Cause::CutOff),
-        ("error_max_budget_usd", _) => new(Cause::Refused).hint("raise --max-cost, or max_cost_usd in the policy"),
-        ("error_max_structured_output_retries", _) => new(Cause::Malformed),
-        _ if word("stop_reason") == "refusal" => new(Cause::Declined),
-        _ if says("prompt is too long") || word("terminal_reason") == "prompt_too_long" => new(Cause::TooLarge),
-        (_, Some(413)) => new(Cause::TooLarge),
-        _ if word("api_error") == "max_output_tokens" || says("output token maximum") => new(Cause::CutOff),
-        _ if says("credit balance") => new(Cause::Refused).hint("add credit to the account, or log in with another"),
-        _ if says("not logged in") || says("/login") => new(Cause::Setup).hint(LOG_IN),
-        (_, Some(401)) => new(Cause::Refused).hint(LOG_IN),
-        (_, Some(403)) => new(Cause::Refused),
-        (_, Some(404)) => new(Cause::Setup).hint("name a model that the account has: --model, or model in the policy"),
-        (_, Some(429)) => new(Cause::Refused).hint("use an account with higher limits"),
-        (_, Some(408 | 409 | 500..=599)) => new(Cause::Unreachable),
-        (_, Some(400..=499)) => new(Cause::Refused),
-        _ => new(Cause::Unreachable),
+    let message = match (shown(text, secrets), status) {
+        (text, Some(status)) if text.is_empty() => format!("status {status}"),
+        (text, None) if text.is_empty() => format!("it failed ({})", shown(subtype, secrets)),
+        (text, Some(status)) if !text.contains(&status.to_string()) => format!("status {status}: {text}"),
+        (text, _) => text,
+    };
+    let failure = Failure::new(cause, message);
+    Some(match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     })
 }
 

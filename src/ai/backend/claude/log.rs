@@ -3,7 +3,8 @@
 //! A line counts as read if the result of a tool contains its number and the same text as in the tree. Neither a
 //! request nor the text of a file can forge an entry.
 
-use crate::ai::ask::{Lookup, Lookups, Read, Subject};
+use super::word;
+use crate::ai::ask::{Lookup, LookupSubject, Lookups, Read};
 use crate::ai::snapshot::Snapshot;
 use crate::ai::tree::Tree;
 use crate::diff::{LineNo, RepoPath};
@@ -23,7 +24,7 @@ pub(super) struct Log<'a, 't> {
     snapshot: &'a Snapshot,
     tree: &'a Tree<'t>,
     /// Calls without a result yet, by ID: the tool and its path.
-    open: HashMap<String, (Tool, String)>,
+    open: HashMap<String, (LoggedTool, String)>,
     seen: BTreeMap<RepoPath, BTreeSet<u32>>,
     count: usize,
     /// Files that the model requested.
@@ -35,7 +36,7 @@ pub(super) struct Log<'a, 't> {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Tool {
+enum LoggedTool {
     Read,
     Grep,
     /// Edits or creates a file.
@@ -44,9 +45,9 @@ enum Tool {
 
 /// Lines of the files that one result contains, as a cache.
 #[derive(Default)]
-struct Texts(HashMap<RepoPath, Vec<String>>);
+struct TextsByPath(HashMap<RepoPath, Vec<String>>);
 
-impl Texts {
+impl TextsByPath {
     /// Returns true if the file has this text at this line.
     fn has(&mut self, tree: &Tree<'_>, path: &RepoPath, number: u32, text: &str) -> bool {
         let lines = self.0.entry(path.clone()).or_insert_with(|| match tree.text(path) {
@@ -74,15 +75,14 @@ impl<'a, 't> Log<'a, 't> {
 
     /// Records a `tool_use` block.
     pub(super) fn called(&mut self, block: &Value) {
-        let word = |key: &str| block.get(key).and_then(Value::as_str);
-        let input = |key: &str| block.get("input").and_then(|i| i.get(key)).and_then(Value::as_str);
-        let (tool, path) = match word("name") {
-            Some("Read") => (Tool::Read, input("file_path")),
-            Some("Grep") => (Tool::Grep, input("path")),
-            Some("Edit" | "Write") => {
+        let id = block.get("id").and_then(Value::as_str);
+        let (tool, path) = match word(block, "name") {
+            "Read" => (LoggedTool::Read, argument(block, "file_path")),
+            "Grep" => (LoggedTool::Grep, argument(block, "path")),
+            "Edit" | "Write" => {
                 self.is_wide = true;
-                if let (Some(id), Some(path)) = (word("id"), input("file_path")) {
-                    self.open.insert(id.to_owned(), (Tool::Edit, path.to_owned()));
+                if let (Some(id), Some(path)) = (id, argument(block, "file_path")) {
+                    self.open.insert(id.to_owned(), (LoggedTool::Edit, path.to_owned()));
                 }
                 return;
             }
@@ -95,7 +95,7 @@ impl<'a, 't> Log<'a, 't> {
             Some(file) => self.files.insert(file.clone()),
             None => std::mem::replace(&mut self.is_wide, true),
         };
-        if let Some(id) = word("id") {
+        if let Some(id) = id {
             self.open.insert(id.to_owned(), (tool, path.unwrap_or_default().to_owned()));
         }
     }
@@ -103,32 +103,34 @@ impl<'a, 't> Log<'a, 't> {
     /// Records a `tool_result` block.
     pub(super) fn answered(&mut self, block: &Value) {
         let id = block.get("tool_use_id").and_then(Value::as_str).unwrap_or_default();
-        let part = |block: &Value| block.get("text").and_then(Value::as_str).map(str::to_owned);
         let text = match block.get("content") {
             Some(Value::String(text)) => text.clone(),
-            Some(Value::Array(blocks)) => blocks.iter().filter_map(part).collect::<Vec<_>>().join("\n"),
+            Some(Value::Array(blocks)) => {
+                let texts = blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str));
+                texts.collect::<Vec<_>>().join("\n")
+            }
             _ => return,
         };
         self.is_aimed |= self.tree.has_orders(&text);
         let Some((tool, path)) = self.open.remove(id) else { return };
         if block.get("is_error") == Some(&Value::Bool(true)) {
-            if matches!(tool, Tool::Edit) {
+            if matches!(tool, LoggedTool::Edit) {
                 self.refused(&path, &text);
             }
             return;
         }
-        let mut texts = Texts::default();
+        let mut texts = TextsByPath::default();
         let file = self.snapshot.file(&path).cloned();
         for line in text.split('\n') {
             match tool {
-                Tool::Read => {
+                LoggedTool::Read => {
                     let Some(file) = &file else { return };
                     if let Some((number, text)) = numbered(line, &['\t', '→']) {
                         self.add(&mut texts, file, number, text);
                     }
                 }
-                Tool::Grep => self.found(&mut texts, file.as_ref(), line),
-                Tool::Edit => return,
+                LoggedTool::Grep => self.found(&mut texts, file.as_ref(), line),
+                LoggedTool::Edit => return,
             }
         }
     }
@@ -145,7 +147,7 @@ impl<'a, 't> Log<'a, 't> {
 
     /// Parses a line of search results: `path:number:text`, with `-` as separator for context lines, and without a path
     /// if one file was searched.
-    fn found(&mut self, texts: &mut Texts, file: Option<&RepoPath>, line: &str) {
+    fn found(&mut self, texts: &mut TextsByPath, file: Option<&RepoPath>, line: &str) {
         if let (Some(file), Some((number, text))) = (file, numbered(line, &[':', '-'])) {
             self.add(texts, file, number, text);
             return;
@@ -163,7 +165,7 @@ impl<'a, 't> Log<'a, 't> {
         }
     }
 
-    fn add(&mut self, texts: &mut Texts, path: &RepoPath, number: u32, text: &str) -> bool {
+    fn add(&mut self, texts: &mut TextsByPath, path: &RepoPath, number: u32, text: &str) -> bool {
         let is = self.count < MAX_LINES && texts.has(self.tree, path, number, text);
         if is && self.seen.entry(path.clone()).or_default().insert(number) {
             self.count += 1;
@@ -174,8 +176,11 @@ impl<'a, 't> Log<'a, 't> {
     /// Returns the lookups of the model: files, or the whole tree if it searched that.
     fn lookups(&self) -> Lookups {
         let is_wide = self.is_wide || self.files.len() > MAX_FILES;
-        let files = || self.files.iter().cloned().map(Subject::File).collect();
-        let subjects: Vec<Subject> = if is_wide { vec![Subject::Tree] } else { files() };
+        let subjects: Vec<LookupSubject> = if is_wide {
+            vec![LookupSubject::Tree]
+        } else {
+            self.files.iter().cloned().map(LookupSubject::File).collect()
+        };
         let all: Option<Vec<Lookup>> = subjects.into_iter().map(|s| Lookup::in_tree(self.tree, s)).collect();
         let is_unfit = self.is_aimed || self.tree.is_editable() || all.is_none();
         Lookups { all: all.unwrap_or_default(), is_unfit }
@@ -208,4 +213,9 @@ fn numbered<'t>(line: &'t str, signs: &[char]) -> Option<(u32, &'t str)> {
     let rest = &line[end..];
     let sign = rest.chars().next().filter(|c| signs.contains(c))?;
     Some((line[..end].parse().ok()?, &rest[sign.len_utf8()..]))
+}
+
+/// Returns a string argument of a tool call.
+fn argument<'v>(block: &'v Value, key: &str) -> Option<&'v str> {
+    block.get("input").and_then(|input| input.get(key)).and_then(Value::as_str)
 }

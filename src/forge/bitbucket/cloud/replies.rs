@@ -1,7 +1,7 @@
 //! Reads replies on Bitbucket Cloud, the rights of their authors, and the time of the head's push.
 
-use super::{account, below, is_short_for, pages};
-use crate::forge::bitbucket::{MOST, add_authors, parts};
+use super::{account, below, is_short_for, pages, text_of};
+use crate::forge::bitbucket::{MOST, Person, add_authors, parts};
 use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in, changed_since};
 use crate::forge::{Account, Forge, MOST_COMMITS, PullRequest, Reads};
 use crate::http::{Failure, Limits};
@@ -22,8 +22,8 @@ pub(in crate::forge::bitbucket) async fn replies(
     let query = [("sort", "created_on"), ("pagelen", "100")];
     let pages = pages(forge, &below(forge, pull, &["comments"]), &query, MOST, limits).await?;
     let by_id: HashMap<u64, &Value> = pages.items.iter().filter_map(|c| Some((c["id"].as_u64()?, c))).collect();
-    let is_there = |c: &&Value| c["deleted"] != true && c["pending"] != true && c["parent"].is_object();
-    let replies = pages.items.iter().filter(is_there).filter_map(|comment| {
+    let shown = pages.items.iter().filter(|c| c["deleted"] != true && c["pending"] != true && c["parent"].is_object());
+    let replies = shown.filter_map(|comment| {
         let root = root_of(comment, &by_id)?;
         (root["inline"].is_object() && root["deleted"] != true).then(|| reply(comment, root))
     });
@@ -45,15 +45,18 @@ fn root_of<'a>(comment: &'a Value, by_id: &HashMap<u64, &'a Value>) -> Option<&'
 fn reply(comment: &Value, root: &Value) -> CommentReply {
     let written = moment(&comment["created_on"]);
     let (begun, changed) = (moment(&root["created_on"]), moment(&root["updated_on"]));
-    let text = |c: &Value| c.pointer("/content/raw").and_then(Value::as_str).unwrap_or_default().to_owned();
     CommentReply {
         author: account(&comment["user"]),
         is_person: comment["user"]["type"] == "user",
-        body: text(comment),
+        body: text_of(comment),
         link: comment.name_at("/links/html/href"),
         is_edited: written.is_none() || written != moment(&comment["updated_on"]),
         written,
-        root: FirstComment { author: account(&root["user"]), body: text(root), changed: changed_since(begun, changed) },
+        root: FirstComment {
+            author: account(&root["user"]),
+            body: text_of(root),
+            changed: changed_since(begun, changed),
+        },
     }
 }
 
@@ -91,9 +94,13 @@ pub(in crate::forge::bitbucket) async fn authors(
     out.add(Some(account(&opened["author"])), || "Bitbucket does not name who opened it".to_owned());
     let path = below(forge, pull, &["commits"]);
     let commits = pages(forge, &path, &[("pagelen", "100")], MOST_COMMITS, limits).await?;
-    let by = |of: &Value| (address_in(&of.name_at("/raw")), Some(account(&of["user"])).filter(|a| !a.id.is_empty()));
-    add_authors(&mut out, pull, &commits, ("/hash", &by));
+    add_authors(&mut out, pull, &commits, ("/hash", &person));
     Ok(out)
+}
+
+/// Reads the author or committer of a commit.
+fn person(value: &Value) -> Person {
+    (address_in(&value.name_at("/raw")), Some(account(&value["user"])).filter(|a| !a.id.is_empty()))
 }
 
 /// Returns the rights of an account: its effective permission for the repository. There is no role between write and
@@ -108,9 +115,10 @@ pub(in crate::forge::bitbucket) async fn rights(
     let path = ["workspaces", &workspace, "permissions", "repositories", slug];
     let filter = format!("user.uuid=\"{}\"", account.id.replace(['"', '\\'], ""));
     let answer = forge.client.get(&path, &[("q", &filter)], limits).await?;
-    let is_admin = |p: &Value| p["user"]["uuid"] == *account.id && p["permission"] == "admin";
-    let has_it = answer["values"].as_array().is_some_and(|all| all.iter().any(is_admin));
-    Ok(match has_it {
+    let is_admin = answer["values"]
+        .as_array()
+        .is_some_and(|all| all.iter().any(|p| p["user"]["uuid"] == *account.id && p["permission"] == "admin"));
+    Ok(match is_admin {
         true => Rights::Maintains,
         false => Rights::Lacks("its author does not administer the repository".to_owned()),
     })

@@ -1,7 +1,7 @@
 //! Reads replies on Bitbucket Data Center, the rights of their authors, and the time of the head's push.
 
 use super::{pages, path};
-use crate::forge::bitbucket::{MOST, add_authors, key, parts};
+use crate::forge::bitbucket::{MOST, Person, add_authors, key, parts};
 use crate::forge::client::Pages;
 use crate::forge::commands::{Authors, CommentReply, FirstComment, Rights, address_in, changed_since};
 use crate::forge::{Account, Forge, MOST_COMMITS, PullRequest, Reads};
@@ -72,8 +72,8 @@ pub(in crate::forge::bitbucket) async fn pushed(
     limits: &Limits<'_>,
 ) -> Result<Option<Timestamp>, Failure> {
     let activities = activities(forge, pull, limits).await?;
-    let moves = |a: &&Value| a["action"] == "RESCOPED" && a["fromHash"] != a["previousFromHash"];
-    let newest = match activities.items.iter().find(moves) {
+    let mut all = activities.items.iter();
+    let newest = match all.find(|a| a["action"] == "RESCOPED" && a["fromHash"] != a["previousFromHash"]) {
         Some(moved) if moved.id_at("/fromHash").is_ok_and(|id| id == pull.head.id) => Some(moved),
         Some(_) => None,
         None if activities.more => None,
@@ -92,13 +92,14 @@ pub(in crate::forge::bitbucket) async fn authors(
     let opened = forge.client.get(&parts(&path(forge, &["pull-requests", &number])), &[], limits).await?;
     out.add(Some(account(&opened["author"]["user"])), || "Bitbucket does not name who opened it".to_owned());
     let commits = pages(forge, &path(forge, &["pull-requests", &number, "commits"]), &[], MOST_COMMITS, limits).await?;
-    // A commit's author has an ID only if the address belongs to an account.
-    let by = |of: &Value| {
-        let address = address_in(&format!("<{}>", of.name_at("/emailAddress")));
-        (address, Some(account(of)).filter(|a| !a.id.is_empty()))
-    };
-    add_authors(&mut out, pull, &commits, ("/id", &by));
+    add_authors(&mut out, pull, &commits, ("/id", &person));
     Ok(out)
+}
+
+/// Reads the author or committer of a commit. It has an ID only if the address belongs to an account.
+fn person(value: &Value) -> Person {
+    let address = address_in(&format!("<{}>", value.name_at("/emailAddress")));
+    (address, Some(account(value)).filter(|a| !a.id.is_empty()))
 }
 
 /// Returns the rights of an account: a permission granted to it directly, for the repository or its project. No API
@@ -112,8 +113,7 @@ pub(in crate::forge::bitbucket) async fn rights(
     let places = [(path(forge, &["permissions", "users"]), "REPO_ADMIN"), (project.to_vec(), "PROJECT_ADMIN")];
     for (path, wanted) in places {
         let grants = pages(forge, &path, &[("filter", &account.name)], MOST_GRANTS, limits).await?;
-        let is_admin = |g: &Value| key(&g["user"]["id"]) == account.id && g["permission"] == wanted;
-        if grants.items.iter().any(is_admin) {
+        if grants.items.iter().any(|g| key(&g["user"]["id"]) == account.id && g["permission"] == wanted) {
             return Ok(Rights::Maintains);
         }
     }

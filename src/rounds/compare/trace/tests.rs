@@ -1,18 +1,18 @@
 //! Tests of searching for the text of findings that are not reported again.
 
-use super::super::look::{Aside, Look, Standing};
+use super::super::look::{Standing, UnshownFile, UnshownFiles};
 use super::super::{Comparison, Current, Earlier};
 use crate::rounds::cover::Cover;
-use crate::rounds::region::Side;
+use crate::rounds::region::RoundChange;
 use crate::rounds::sample::{change, claim, report, rule, stored};
 use crate::wire::stored::State;
 use crate::wire::{Finding, SourceKind};
 
 /// A file outside of the change.
 #[derive(Debug)]
-struct Beside(Aside);
+struct FileBeside(UnshownFile);
 
-impl Look for Beside {
+impl UnshownFiles for FileBeside {
     fn selects(&self, _: &str) -> bool {
         true
     }
@@ -21,7 +21,7 @@ impl Look for Beside {
         b""
     }
 
-    fn file(&self, _: &str, _: bool) -> Aside {
+    fn file(&self, _: &str, _: bool) -> UnshownFile {
         self.0.clone()
     }
 
@@ -41,32 +41,43 @@ fn with(line: u32, text: &str) -> String {
 }
 
 /// Files of a change: name, and text in place of the base.
-type Files<'f> = &'f [(&'f str, &'f str)];
+type FileTexts<'f> = &'f [(&'f str, &'f str)];
 
-fn told(found: Finding, before: Files<'_>, now: Files<'_>, aside: Aside) -> (State, Option<(String, u32)>) {
-    let text = |files: Files<'_>| -> Vec<u8> { files.iter().flat_map(|(f, t)| change(f, &base(), t)).collect() };
-    let (before, after) = (text(before), text(now));
-    let at = |mut r: crate::wire::Report| {
-        r.source.kind = SourceKind::Changes;
-        r.source.base = Some("1".repeat(40));
-        r
-    };
-    let review = stored(at(report(1, vec![found])), None);
+/// Returns the stored change of files from the base.
+fn changes(files: FileTexts<'_>) -> Vec<u8> {
+    files.iter().flat_map(|(f, t)| change(f, &base(), t)).collect()
+}
+
+/// Returns a report of the changes since one base commit.
+fn from_base(mut report: crate::wire::Report) -> crate::wire::Report {
+    report.source.kind = SourceKind::Changes;
+    report.source.base = Some("1".repeat(40));
+    report
+}
+
+fn told(
+    found: Finding,
+    before: FileTexts<'_>,
+    now: FileTexts<'_>,
+    aside: UnshownFile,
+) -> (State, Option<(String, u32)>) {
+    let (before, after) = (changes(before), changes(now));
+    let review = stored(from_base(report(1, vec![found])), None);
     let earlier = [Earlier { review: &review, response: None, change: &before, cover: Cover::Whole }];
-    let silent = at(report(2, Vec::new()));
-    let beside = Beside(aside);
-    let now = Current { change: Side { text: &after, left_out: &[] }, source: &silent.source, look: &beside };
+    let silent = from_base(report(2, Vec::new()));
+    let beside = FileBeside(aside);
+    let now = Current { change: RoundChange { text: &after, left_out: &[] }, source: &silent.source, look: &beside };
     let comparison = Comparison::new(&earlier, &now);
     let carried = comparison.carried(&silent, None);
     let place = carried.first().map(|f| (f.file.clone().unwrap(), f.line.unwrap()));
-    let since = comparison.since(&at(report(2, carried)));
+    let since = comparison.since(&from_base(report(2, carried)));
     assert_eq!(since.entries.len(), 1, "{since:?}");
     (since.entries[0].state, place)
 }
 
 /// Returns the state of a claim about line `line` of a text that begins at line 20 of `a.rs`.
-fn claimed(text: &str, line: u32, now: Files<'_>) -> (State, Option<(String, u32)>) {
-    told(claim(19 + line, "Off by one"), &[("a.rs", &with(20, text))], now, Aside::Nothing)
+fn claimed(text: &str, line: u32, now: FileTexts<'_>) -> (State, Option<(String, u32)>) {
+    told(claim(19 + line, "Off by one"), &[("a.rs", &with(20, text))], now, UnshownFile::Nothing)
 }
 
 fn there(state: State, file: &str, line: u32) -> (State, Option<(String, u32)>) {
@@ -112,11 +123,11 @@ fn other_code_beside_the_lines_is_an_answer() {
     let guarded = with(20, &format!("if ok {{\n{under}}}\n"));
     assert_eq!(claimed(&long, 5, &[("a.rs", &guarded)]), FIXED);
     // In a language with significant indentation.
-    let (inside, after) = ("for x in all:\n    use(x)\n    return x\n", "for x in all:\n    use(x)\nreturn x\n");
-    let of = |file: &str| {
+    fn of(file: &str) -> (State, Option<(String, u32)>) {
+        let (inside, after) = ("for x in all:\n    use(x)\n    return x\n", "for x in all:\n    use(x)\nreturn x\n");
         let found = Finding { file: Some(file.to_owned()), ..claim(22, "Off by one") };
-        told(found, &[(file, &with(20, inside))], &[(file, &with(20, after))], Aside::Nothing)
-    };
+        told(found, &[(file, &with(20, inside))], &[(file, &with(20, after))], UnshownFile::Nothing)
+    }
     assert_eq!((of("a.py"), of("a.rs").0), (FIXED, State::StillThere));
 }
 
@@ -149,10 +160,10 @@ fn a_line_of_which_there_are_many_is_not_found_in_another_one() {
         let text = format!("begin();\n{line}\nend();\n");
         let rest = with(20, "begin();\nend();\n");
         // It existed before, elsewhere in the file.
-        let twice = |text: &str| text.replace("base_3();\n", &format!("base_3();\n{line}\n"));
+        let [before, after] =
+            [with(20, &text), rest.clone()].map(|text| text.replace("base_3();\n", &format!("base_3();\n{line}\n")));
         let found = claim(22, "Off by one");
-        let before = twice(&with(20, &text));
-        assert_eq!(told(found, &[("a.rs", &before)], &[("a.rs", &twice(&rest))], Aside::Nothing), FIXED, "{line}");
+        assert_eq!(told(found, &[("a.rs", &before)], &[("a.rs", &after)], UnshownFile::Nothing), FIXED, "{line}");
         // It is new elsewhere, among other lines.
         let new = rest.replace("base_30();\n", &format!("if at_end() {{\n{line}\nother();\n"));
         assert_eq!(claimed(&text, 2, &[("a.rs", &new)]), FIXED, "{line}");
@@ -176,7 +187,9 @@ fn a_line_of_which_there_are_many_is_not_found_in_another_one() {
 
 #[test]
 fn a_rule_is_believed_about_the_file_that_it_looked_at() {
-    let ruled = |now: Files<'_>| told(rule("py-eval", 21), &[("a.rs", &with(20, CALL))], now, Aside::Nothing).0;
+    fn ruled(now: FileTexts<'_>) -> State {
+        told(rule("py-eval", 21), &[("a.rs", &with(20, CALL))], now, UnshownFile::Nothing).0
+    }
     let indented = with(20, &CALL.replace("let", "    let"));
     assert_eq!(ruled(&[("a.rs", &indented)]), State::Fixed);
     assert_eq!(ruled(&[("a.rs", &with(35, CALL))]), State::Fixed);
@@ -184,33 +197,42 @@ fn a_rule_is_believed_about_the_file_that_it_looked_at() {
     assert_eq!(ruled(&[("a.rs", &base()), ("b.rs", &with(9, CALL))]), State::Unchecked);
     assert_eq!(ruled(&[("b.rs", &with(9, &CALL.replace("+ 1", "+ 2")))]), State::Fixed);
     // The interpreter line is gone.
-    let script = |first: &str| with(20, CALL).replace("base_1();", first);
-    let (before, now) = (script("#!/usr/bin/python3"), script("#"));
-    let of = |now: &str| told(rule("py-eval", 21), &[("a", &before)], &[("a", now)], Aside::Nothing).0;
+    let [before, now] = ["#!/usr/bin/python3", "#"].map(|first| with(20, CALL).replace("base_1();", first));
     let found = Finding { file: Some("a".to_owned()), ..rule("py-eval", 21) };
-    assert_eq!(told(found, &[("a", &before)], &[("a", &now)], Aside::Nothing).0, State::Unchecked);
-    assert_eq!(of(&before.replace("base_5();", "base_five();")), State::Fixed);
+    assert_eq!(told(found, &[("a", &before)], &[("a", &now)], UnshownFile::Nothing).0, State::Unchecked);
+    let now = before.replace("base_5();", "base_five();");
+    assert_eq!(told(rule("py-eval", 21), &[("a", &before)], &[("a", &now)], UnshownFile::Nothing).0, State::Fixed);
+}
+
+/// Returns the current content of a file outside of the change.
+fn aside(now: &str, aside: Standing) -> UnshownFile {
+    UnshownFile::Text { now: now.as_bytes().to_vec(), base: base().into_bytes(), aside }
 }
 
 #[test]
 fn what_is_beside_the_change_is_looked_through() {
+    fn of(found: Finding, aside: UnshownFile) -> (State, Option<(String, u32)>) {
+        told(found, &[("a.rs", &with(20, CALL))], &[], aside)
+    }
+    fn claim() -> Finding {
+        crate::rounds::sample::claim(21, "Off by one")
+    }
+    fn hidden(standing: Standing) -> UnshownFile {
+        aside(&with(20, CALL), standing)
+    }
     let before = with(20, CALL);
-    let aside = |now: &str, aside| Aside::Text { now: now.as_bytes().to_vec(), base: base().into_bytes(), aside };
-    let of = |found: Finding, aside| told(found, &[("a.rs", &before)], &[], aside);
-    let claim = || claim(21, "Off by one");
     for (what, beside, expected) in [
-        ("gone", Aside::Nothing, FIXED),
+        ("gone", UnshownFile::Nothing, FIXED),
         ("as the base has it", aside(&base(), Standing::Hidden), FIXED),
         ("hidden", aside(&before, Standing::Hidden), there(State::StillThere, "a.rs", 21)),
         ("hidden, and further down", aside(&with(30, CALL), Standing::Hidden), there(State::Moved, "a.rs", 31)),
         ("hidden and mended", aside(&with(20, &CALL.replace("+ 1", "+ 2")), Standing::Hidden), FIXED),
         ("ignored for all", aside(&before, Standing::Ignored), (State::Unchecked, None)),
         ("not staged", aside(&before, Standing::Unstaged), (State::Unchecked, None)),
-        ("not to be read", Aside::Unreadable, (State::Unchecked, None)),
+        ("not to be read", UnshownFile::Unreadable, (State::Unchecked, None)),
     ] {
         assert_eq!(of(claim(), beside), expected, "{what}");
     }
-    let hidden = |standing| aside(&before, standing);
     assert_eq!(of(rule("py-eval", 21), hidden(Standing::Hidden)).0, State::Unchecked);
     assert_eq!(of(rule("py-eval", 21), hidden(Standing::Ignored)).0, State::Unchecked);
     assert_eq!(of(rule("secret", 21), hidden(Standing::Hidden)).0, State::Unchecked);

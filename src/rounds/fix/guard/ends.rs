@@ -65,13 +65,15 @@ fn is_end(line: &[u8]) -> bool {
     if super::tests_of::is_comment(line) {
         return false;
     }
-    let calls = EXIT.iter().flat_map(|exit| exit.find_iter(&text));
-    let is_call = |found: regex::Match<'_>| {
-        let first = found.as_str().chars().next().map_or(0, |c| if c.is_alphanumeric() { 0 } else { c.len_utf8() });
-        let last = text[..found.start() + first].split_whitespace().next_back();
-        !last.is_some_and(|word| DEFINITIONS.contains(&word))
-    };
-    calls.into_iter().any(is_call) || OTHERS.iter().any(|other| other.is_match(&text))
+    let mut matches = EXIT.iter().flat_map(|exit| exit.find_iter(&text));
+    matches.any(|found| is_call(&text, &found)) || OTHERS.iter().any(|other| other.is_match(&text))
+}
+
+/// Returns true if a match is a call of a function, and not its definition.
+fn is_call(text: &str, found: &regex::Match<'_>) -> bool {
+    let first = found.as_str().chars().next().map_or(0, |c| if c.is_alphanumeric() { 0 } else { c.len_utf8() });
+    let last = text[..found.start() + first].split_whitespace().next_back();
+    !last.is_some_and(|word| DEFINITIONS.contains(&word))
 }
 
 #[cfg(test)]

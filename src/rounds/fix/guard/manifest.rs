@@ -42,18 +42,24 @@ pub(super) fn changed(path: &RepoPath, before: &[u8], after: &[u8]) -> Option<&'
     let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
     match name.as_str() {
         "package.json" | "composer.json" | "deno.json" | "deno.jsonc" => {
-            let read = |text: &[u8]| serde_json::from_slice::<Json>(text).ok().map(without_data);
-            is_changed(before, after, read).then_some("scripts or settings of the package")
+            is_changed(before, after, json_settings).then_some("scripts or settings of the package")
         }
         "cargo.toml" | "pyproject.toml" | "pipfile" => {
-            let read = |text: &[u8]| {
-                let table: toml::Table = std::str::from_utf8(text).ok()?.parse().ok()?;
-                Some(without_dependencies(toml::Value::Table(table)))
-            };
-            is_changed(before, after, read).then_some("settings of the build or of checks")
+            is_changed(before, after, toml_settings).then_some("settings of the build or of checks")
         }
         _ => None,
     }
+}
+
+/// Parses a JSON manifest, without the keys that neither run a program nor configure a check.
+fn json_settings(text: &[u8]) -> Option<Json> {
+    serde_json::from_slice::<Json>(text).ok().map(without_data)
+}
+
+/// Parses a TOML manifest, without its dependencies.
+fn toml_settings(text: &[u8]) -> Option<toml::Value> {
+    let table: toml::Table = std::str::from_utf8(text).ok()?.parse().ok()?;
+    Some(without_dependencies(toml::Value::Table(table)))
 }
 
 /// Returns true if the remaining content of a manifest differs, or cannot be parsed.

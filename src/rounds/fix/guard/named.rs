@@ -60,10 +60,14 @@ const FLAGS: &[&str] = &["config", "require", "setup", "rcfile", "import", "load
 const STARTS: &[&str] = &["start", "dev", "serve", "develop", "watch", "preview", "storybook", "electron"];
 
 /// Reads a file of the tree.
-pub(super) type Read<'a> = &'a dyn Fn(&RepoPath) -> Option<Vec<u8>>;
+pub(super) type ReadFile<'a> = &'a dyn Fn(&RepoPath) -> Option<Vec<u8>>;
 
 /// Returns the files of a tree that checks run. `command` is the policy's test command.
-pub(super) fn run_by_checks(tree: &BTreeSet<RepoPath>, read: Read<'_>, command: Option<&str>) -> BTreeSet<RepoPath> {
+pub(super) fn run_by_checks(
+    tree: &BTreeSet<RepoPath>,
+    read: ReadFile<'_>,
+    command: Option<&str>,
+) -> BTreeSet<RepoPath> {
     let mut texts: Vec<(String, String)> = command.map(|c| (String::new(), c.to_owned())).into_iter().collect();
     for path in tree {
         if let Some(text) = commands(path, read) {
@@ -84,7 +88,7 @@ pub(super) fn run_by_checks(tree: &BTreeSet<RepoPath>, read: Read<'_>, command: 
 }
 
 /// Returns the commands in a file that names checks, or `None` for other files.
-fn commands(path: &RepoPath, read: Read<'_>) -> Option<String> {
+fn commands(path: &RepoPath, read: ReadFile<'_>) -> Option<String> {
     let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
     if matches!(name.as_str(), "package.json" | "composer.json" | "deno.json") {
         let json: Json = serde_json::from_str(&text_of(path, read)?).ok()?;
@@ -107,7 +111,7 @@ fn strings(value: &Json) -> String {
 }
 
 /// Returns the text of a file, or `None` if it is missing or too long.
-fn text_of(path: &RepoPath, read: Read<'_>) -> Option<String> {
+fn text_of(path: &RepoPath, read: ReadFile<'_>) -> Option<String> {
     let bytes = read(path).filter(|bytes| bytes.len() <= MOST_BYTES)?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -170,18 +174,23 @@ fn is_run(word: &str, before: &[&str], path: &RepoPath) -> bool {
     let name = String::from_utf8_lossy(path.file_name()).to_lowercase();
     let extension = name.rsplit_once('.').map_or("", |(_, e)| e);
     let is_script = SHELLS.contains(&extension) || extension.is_empty() && word.contains('/');
-    let is_flag =
-        |w: &&str| FLAGS.iter().any(|f| if f.starts_with('-') { w == f } else { w.starts_with("--") && w.contains(f) });
     let program =
         before.iter().rev().find(|w| !w.starts_with('-')).map(|w| w.rsplit('/').next().unwrap_or(w).to_lowercase());
-    let is_program = |p: String| {
-        let p = p.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-        INTERPRETERS.contains(&p) || KEYS.contains(&p)
-    };
     // An entry of a list can be another kind of path: `paths: [src/a.py]`, with one entry per line.
     let is_first = before.is_empty();
-    let is_last_flag = before.last().is_some_and(is_flag);
-    is_script || word.starts_with("./") || is_last_flag || is_first || program.is_some_and(is_program)
+    let is_last_flag = before.last().is_some_and(|word| is_flag(word));
+    is_script || word.starts_with("./") || is_last_flag || is_first || program.is_some_and(|name| is_program(&name))
+}
+
+/// Returns true if the next word of a command is a file to run, or to configure a check with.
+fn is_flag(word: &str) -> bool {
+    FLAGS.iter().any(|f| if f.starts_with('-') { word == *f } else { word.starts_with("--") && word.contains(f) })
+}
+
+/// Returns true if a program or a key of a file runs the files that follow it. Ignores the version in a name.
+fn is_program(name: &str) -> bool {
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    INTERPRETERS.contains(&name) || KEYS.contains(&name)
 }
 
 #[cfg(test)]
@@ -220,14 +229,15 @@ mod tests {
         "README.md",
     ];
 
+    fn read(path: &RepoPath) -> Option<Vec<u8>> {
+        let found = FILES.iter().find(|(name, _)| RepoPath::from(*name) == *path);
+        Some(found.map(|(_, text)| text.as_bytes().to_vec()).unwrap_or_default())
+    }
+
     #[test]
     fn files_that_ci_files_hooks_and_scripts_run_are_found() {
         let tree: BTreeSet<RepoPath> =
             FILES.iter().map(|(path, _)| *path).chain(OTHERS.iter().copied()).map(RepoPath::from).collect();
-        let read = |path: &RepoPath| {
-            let found = FILES.iter().find(|(name, _)| RepoPath::from(*name) == *path);
-            Some(found.map(|(_, text)| text.as_bytes().to_vec()).unwrap_or_default())
-        };
         let found: Vec<String> =
             run_by_checks(&tree, &read, Some("sh tests.sh")).iter().map(RepoPath::to_wire).collect();
         assert_eq!(

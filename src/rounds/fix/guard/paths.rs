@@ -76,27 +76,30 @@ pub(super) fn class(path: &RepoPath, of_policy: &[String]) -> Option<&'static st
     if path == "tasks.py" {
         return Some("a build script");
     }
-    let is_in = |class: &&Class| {
-        path.split('/').any(|part| class.parts.contains(&part))
-            || class.files.contains(&name)
-            || class.bases.iter().any(|base| is_configuration(name, base))
-            || class.starts.iter().any(|start| name.starts_with(start))
-            || class.ends.iter().any(|end| name.ends_with(end))
-            || class.starts.contains(&".claude-reviewer") && path.split('/').any(|p| p.starts_with(".claude-reviewer"))
-    };
-    CLASSES.iter().find(is_in).map(|class| class.name)
+    CLASSES.iter().find(|class| class.has(&path, name)).map(|class| class.name)
+}
+
+impl Class {
+    /// Returns true if the class contains a path with this file name.
+    fn has(&self, path: &str, name: &str) -> bool {
+        path.split('/').any(|part| self.parts.contains(&part))
+            || self.files.contains(&name)
+            || self.bases.iter().any(|base| is_configuration(name, base))
+            || self.starts.iter().any(|start| name.starts_with(start))
+            || self.ends.iter().any(|end| name.ends_with(end))
+            || self.starts.contains(&".claude-reviewer") && path.split('/').any(|p| p.starts_with(".claude-reviewer"))
+    }
 }
 
 /// Returns true if a path equals an entry, is below one, or has the file name of an entry without a folder.
 pub(super) fn is_below(path: &RepoPath, entries: &[String]) -> bool {
     let path = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
-    let has = |entry: &String| {
+    entries.iter().any(|entry| {
         let entry = entry.trim_start_matches("./").trim_end_matches('/').to_lowercase();
         // The name of a conventions file applies in every folder.
         let is_named = !entry.contains('/') && path.rsplit('/').next() == Some(entry.as_str());
         !entry.is_empty() && (path == entry || is_named || path.starts_with(&format!("{entry}/")))
-    };
-    entries.iter().any(has)
+    })
 }
 
 /// Returns true if a file has the name of a tool's configuration, with a configuration extension or none.
@@ -111,15 +114,13 @@ fn is_configuration(name: &str, base: &str) -> bool {
 /// Returns the class of a path by ambiguous folder names: `ci`, `jenkins`, `hooks`, and folders with tools.
 fn of_folders(path: &str, name: &str) -> Option<&'static str> {
     let folders: Vec<&str> = path.split('/').rev().skip(1).collect::<Vec<_>>().into_iter().rev().collect();
-    let is_tool = |i: usize| i.checked_sub(1).is_none_or(|parent| TOOLS.contains(&folders[parent]));
-    let has = |names: &[&str]| (0..folders.len()).any(|i| names.contains(&folders[i]) && is_tool(i));
-    if has(&["ci", "jenkins", ".jenkins", "ci-scripts", "ci_scripts", "cicd", "ci-cd"]) {
+    if has_tool_folder(&folders, &["ci", "jenkins", ".jenkins", "ci-scripts", "ci_scripts", "cicd", "ci-cd"]) {
         return Some(CI);
     }
     let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
     // A React hook, such as `useTitle.ts`.
     let is_react = name.starts_with("use") && matches!(extension, "ts" | "tsx" | "js" | "jsx" | "test.ts" | "test.tsx");
-    if has(&["hooks", "git-hooks"]) && !is_react || GIT_HOOKS.contains(&stem) {
+    if has_tool_folder(&folders, &["hooks", "git-hooks"]) && !is_react || GIT_HOOKS.contains(&stem) {
         return Some(HOOK);
     }
     let is_tool_folder = folders.last().is_none_or(|folder| TOOLS.contains(folder));
@@ -127,6 +128,15 @@ fn of_folders(path: &str, name: &str) -> Option<&'static str> {
     let is_script = extension.is_empty() || SHELLS.contains(&extension);
     let is_check = is_tool_folder && is_script && stem.split(['-', '_']).any(|w| CHECKS.contains(&w));
     is_check.then_some("a script that checks the code")
+}
+
+/// Returns true if one of the folders has one of the names, and is at the top or below a folder with tools.
+fn has_tool_folder(folders: &[&str], names: &[&str]) -> bool {
+    let parents = std::iter::once(None).chain(folders.iter().map(Some));
+    folders
+        .iter()
+        .zip(parents)
+        .any(|(folder, parent)| names.contains(folder) && parent.is_none_or(|parent| TOOLS.contains(parent)))
 }
 
 /// Names of git hooks that a change may run.

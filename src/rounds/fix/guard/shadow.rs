@@ -142,28 +142,21 @@ pub(super) fn class(path: &RepoPath, tree: &BTreeSet<RepoPath>) -> Option<&'stat
     let (stem, extension) = name.split_once('.').unwrap_or((name, ""));
     let is_module = MODULES.contains(&extension.rsplit('.').next().unwrap_or_default());
     // A package is identified by its folder. Files may be added to an existing one.
-    let packages = || new_folders(&text, tree).into_iter();
-    let has = |names: &[&str]| is_module && names.contains(&stem) || packages().any(|p| names.contains(&base_of(&p)));
-    if has(AT_START) {
+    let packages = new_folders(&text, tree);
+    let packages = packages.iter().map(|p| p.rsplit_once('/').unwrap_or(("", p)));
+    let modules: Vec<(&str, &str)> = is_module.then_some((folder, stem)).into_iter().chain(packages).collect();
+    if modules.iter().any(|(_, name)| AT_START.contains(name)) {
         return Some("a file that Python runs when it starts");
     }
-    if has(RUNNERS) {
+    if modules.iter().any(|(_, name)| RUNNERS.contains(name)) {
         return Some("named like a module of a test runner");
     }
     let is_python = extension.starts_with("py") || extension.ends_with("so");
-    let is_library = |name: &str, folder: &str| LIBRARY.contains(&name) && is_root(folder, tree);
-    if is_python
-        && (is_module && is_library(stem, folder)
-            || packages().any(|p| is_library(base_of(&p), p.rsplit_once('/').map_or("", |(f, _)| f))))
-    {
+    if is_python && modules.iter().any(|(folder, name)| LIBRARY.contains(name) && is_root(folder, tree)) {
         return Some("named like a module that a test runner imports");
     }
     let is_loaded = matches!(name, "__init__.py" | "__main__.py") && has_tests_below(folder, tree);
     is_loaded.then_some("a file that is loaded before the tests beside or below it")
-}
-
-fn base_of(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Returns the folders of a path that contain no file yet.
@@ -180,11 +173,11 @@ fn is_below(path: &RepoPath, folder: &str) -> bool {
 /// Returns true if Python imports modules from a folder during a test run: the top, `src`, `lib`, and folders with
 /// tests.
 fn is_root(folder: &str, tree: &BTreeSet<RepoPath>) -> bool {
-    let is_beside = |f: &RepoPath| {
-        let path = String::from_utf8_lossy(f.as_bytes()).to_lowercase();
-        path.rsplit_once('/').map_or("", |(folder, _)| folder) == folder && is_test(f)
-    };
-    matches!(folder, "" | "src" | "lib") || tree.iter().any(is_beside)
+    matches!(folder, "" | "src" | "lib")
+        || tree.iter().any(|f| {
+            let path = String::from_utf8_lossy(f.as_bytes()).to_lowercase();
+            path.rsplit_once('/').map_or("", |(folder, _)| folder) == folder && is_test(f)
+        })
 }
 
 fn has_tests_below(folder: &str, tree: &BTreeSet<RepoPath>) -> bool {

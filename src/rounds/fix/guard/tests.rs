@@ -2,18 +2,18 @@
 
 use super::*;
 
-fn of(path: &str, before: Option<&str>, after: &str) -> Changed {
-    Changed {
+fn of(path: &str, before: Option<&str>, after: &str) -> ChangedFile {
+    ChangedFile {
         path: RepoPath::from(path),
         before: before.map(|b| b.as_bytes().to_vec()),
         after: after.as_bytes().to_vec(),
     }
 }
 
-fn why(changed: Changed, of_findings: &[&str], allowed: &[&str]) -> Option<String> {
+fn why(changed: ChangedFile, of_findings: &[&str], allowed: &[&str]) -> Option<String> {
     let of_findings = of_findings.iter().map(|p| RepoPath::from(*p)).collect();
     let allowed = Globs::new(allowed).unwrap();
-    let around = Surroundings {
+    let around = GuardContext {
         of_policy: vec!["quality/rules".to_owned(), "STYLE.md".to_owned()],
         of_hooks: vec!["etc/git".to_owned()],
         run_by_checks: [RepoPath::from("qa/run.py")].into(),

@@ -1,6 +1,6 @@
 //! Tests: a fix may add lines to them, but may not remove, change or skip their checks.
 
-use super::{Changed, added, removed};
+use super::{ChangedFile, added, removed};
 use crate::diff::RepoPath;
 use crate::rules::{is_test_path, may_be_test};
 use std::collections::BTreeMap;
@@ -151,7 +151,7 @@ const MOST_LINES: usize = 60;
 
 /// The relation of a file to tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum TestRelation {
     /// All of its lines belong to tests.
     Tests,
     /// It has checks and other code.
@@ -162,37 +162,42 @@ enum Part {
 
 /// Returns true if a path is that of a test.
 pub(super) fn is_test(path: &RepoPath) -> bool {
-    part(path) == Part::Tests
+    part(path) == TestRelation::Tests
 }
 
-fn part(path: &RepoPath) -> Part {
+fn part(path: &RepoPath) -> TestRelation {
     let text = String::from_utf8_lossy(path.as_bytes()).to_lowercase();
     let (folder, name) = text.rsplit_once('/').unwrap_or(("", &text));
-    let has = |wanted: &[&str]| folder.split('/').any(|f| wanted.contains(&f));
     // Step definitions and hooks of behavior tests: `features/steps/a.py`, `features/support/env.rb`.
-    let is_step = has(&["features"]) && (has(&["steps", "support"]) || name.starts_with("environment."));
-    let is_perl = name.ends_with(".t") && has(&["t", "xt"]);
+    let is_step = is_within(folder, &["features"])
+        && (is_within(folder, &["steps", "support"]) || name.starts_with("environment."));
+    let is_perl = name.ends_with(".t") && is_within(folder, &["t", "xt"]);
     if is_test_path(path.as_bytes()) || is_step || is_perl || FORMATS.iter().any(|end| name.ends_with(end)) {
-        return Part::Tests;
+        return TestRelation::Tests;
     }
     let stem = name.split('.').next().unwrap_or(name);
-    if HELPERS.contains(&stem) || may_be_test(path.as_bytes()) { Part::Some } else { Part::Program }
+    if HELPERS.contains(&stem) || may_be_test(path.as_bytes()) { TestRelation::Some } else { TestRelation::Program }
+}
+
+/// Returns true if a component of a folder has one of the names.
+fn is_within(folder: &str, names: &[&str]) -> bool {
+    folder.split('/').any(|f| names.contains(&f))
 }
 
 /// Returns how a fix weakens a test, or `None` if it does not. With `is_of_finding`, a finding is about the file, so
 /// that lines without a check may change.
-pub(super) fn weakened(change: &Changed, is_of_finding: bool) -> Option<String> {
+pub(super) fn weakened(change: &ChangedFile, is_of_finding: bool) -> Option<String> {
     let part = part(&change.path);
     let Some(before) = change.before.as_deref() else {
         // A new test may return early, but may not skip or end the run.
         let mut lines = change.after.split(|b| *b == b'\n').filter(|line| !is_comment(line));
-        let line = lines.find(|line| part != Part::Program && has_skip(line))?;
+        let line = lines.find(|line| part != TestRelation::Program && has_skip(line))?;
         return Some(format!("skips a test: {}", shown(line)));
     };
     if let Some(example) = lost(&examples(before), &examples(&change.after)) {
         return Some(format!("loses or changes an example that is a test: {example}"));
     }
-    if part == Part::Some {
+    if part == TestRelation::Some {
         if let Some(check) = lost(&assertions(before), &assertions(&change.after)) {
             return Some(format!("loses or changes a check of a test: {check}"));
         }
@@ -201,9 +206,9 @@ pub(super) fn weakened(change: &Changed, is_of_finding: bool) -> Option<String> 
         }
     }
     let (before, after) = match part {
-        Part::Tests => (before, change.after.as_slice()),
+        TestRelation::Tests => (before, change.after.as_slice()),
         // Tests in a source file, as in Rust.
-        Part::Some | Part::Program => (inner(before)?, inner(&change.after).unwrap_or_default()),
+        TestRelation::Some | TestRelation::Program => (inner(before)?, inner(&change.after).unwrap_or_default()),
     };
     if let Some(check) = lost(&checks(before), &checks(after)) {
         return Some(format!("loses or changes a check of a test: {check}"));
@@ -211,10 +216,10 @@ pub(super) fn weakened(change: &Changed, is_of_finding: bool) -> Option<String> 
     if let Some(line) = added(before, after).into_iter().find(|line| skips(line)) {
         return Some(format!("skips a test: {}", shown(line)));
     }
-    let is_code = |line: &&[u8]| !line.trim_ascii().is_empty() && !is_comment(line);
     // In a test format, each line is a step or a check.
     let may_change = is_of_finding && !has_test_format(&change.path);
-    let line = removed(before, after).into_iter().filter(|_| !may_change).find(is_code)?;
+    let mut lines = removed(before, after).into_iter().filter(|_| !may_change);
+    let line = lines.find(|line| !line.trim_ascii().is_empty() && !is_comment(line))?;
     Some(format!("loses or changes a line of a test: {}", shown(line)))
 }
 
@@ -236,13 +241,11 @@ fn examples(text: &[u8]) -> BTreeMap<String, usize> {
     let text = String::from_utf8_lossy(text);
     let lines: Vec<&str> =
         text.lines().map(|line| line.trim().trim_start_matches(['*', '#', '/', '!']).trim_start()).collect();
-    let is_prompt = |line: &str| PROMPTS.iter().any(|prompt| line.starts_with(prompt));
     let mut out = BTreeMap::new();
     for (i, line) in lines.iter().enumerate().filter(|(_, line)| is_prompt(line)) {
-        let ends = |line: &&&str| {
+        let value = lines[i + 1..].iter().take(MOST_LINES).take_while(|line| {
             !line.is_empty() && !is_prompt(line) && !line.starts_with("\"\"\"") && !line.starts_with("'''")
-        };
-        let value = lines[i + 1..].iter().take(MOST_LINES).take_while(ends);
+        });
         let whole: String = std::iter::once(line).chain(value).flat_map(|l| l.split_whitespace()).collect();
         *out.entry(whole).or_insert(0) += 1;
     }
@@ -253,6 +256,11 @@ fn examples(text: &[u8]) -> BTreeMap<String, usize> {
         }
     }
     out
+}
+
+/// Returns true if a line of documentation begins with the prompt of an interpreter.
+fn is_prompt(line: &str) -> bool {
+    PROMPTS.iter().any(|prompt| line.starts_with(prompt))
 }
 
 /// Returns the part of a source file with tests, or `None` if it has none.
@@ -303,8 +311,8 @@ fn statement(lines: &[&str]) -> String {
 
 /// Returns the first entry that the new text has less often.
 fn lost(before: &BTreeMap<String, usize>, after: &BTreeMap<String, usize>) -> Option<String> {
-    let is_lost = |(text, n): &(&String, &usize)| after.get(*text).copied().unwrap_or(0) < **n;
-    before.iter().find(is_lost).map(|(text, _)| shown(text.as_bytes()))
+    let lost = before.iter().find(|(text, n)| after.get(*text).copied().unwrap_or(0) < **n);
+    lost.map(|(text, _)| shown(text.as_bytes()))
 }
 
 fn skips(line: &[u8]) -> bool {

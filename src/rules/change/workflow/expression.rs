@@ -166,13 +166,9 @@ pub(super) fn untrusted(expression: &str) -> Option<String> {
         ("github.event.workflow_run.pull_requests", &[".head.ref"]),
     ];
     let expression = yielded(&dotted(expression));
-    let starts = |before: &str| !before.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
-    let ends = |rest: &str| {
-        rest.bytes().next().is_none_or(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'[')))
-    };
     for context in EXACT {
         let mut found = expression.match_indices(context);
-        if found.any(|(i, _)| starts(&expression[..i]) && ends(&expression[i + context.len()..])) {
+        if found.any(|(i, _)| may_precede(&expression[..i]) && may_follow(&expression[i + context.len()..])) {
             return Some((*context).to_owned());
         }
     }
@@ -184,4 +180,14 @@ pub(super) fn untrusted(expression: &str) -> Option<String> {
         }
     }
     None
+}
+
+/// Returns true if a text before a context is not a part of its name.
+fn may_precede(before: &str) -> bool {
+    !before.ends_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
+}
+
+/// Returns true if a text after a context is not a part of its name.
+fn may_follow(rest: &str) -> bool {
+    rest.bytes().next().is_none_or(|b| !(b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-' | b'[')))
 }

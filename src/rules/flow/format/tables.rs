@@ -1,8 +1,8 @@
 //! Writes the knowledge as static tables, in Rust.
 
 use super::{
-    Call, Condition, File, Guard, Handler, KINDS, Many, Params, Place, Places, Presence, Propagator, SOURCES,
-    Sanitizer, Sink, Source, Type, faults,
+    Condition, Guard, Handler, KINDS, KnowledgeFile, Many, Params, Places, Presence, Propagator, SOURCES, Sanitizer,
+    Sink, Type, WrittenCall, WrittenPlace, WrittenSource, faults,
 };
 use crate::slot::{SLOTS, slot};
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ struct Makers<'f> {
 }
 
 /// Returns the table of a file as a Rust value.
-pub(crate) fn table(name: &str, file: &File) -> String {
+pub(crate) fn table(name: &str, file: &KnowledgeFile) -> String {
     let mut patterns: Vec<Written> = Vec::new();
     let mut out = String::new();
     let _ = writeln!(out, "pub(super) static {name}: Table = Table {{");
@@ -93,7 +93,7 @@ fn slots(patterns: &[Written]) -> Vec<u64> {
 
 /// Returns the makers of each type, sorted by the type. `patterns`: in the order of the written
 /// table.
-fn makers<'f>(file: &'f File, patterns: &[Written]) -> BTreeMap<&'f str, Makers<'f>> {
+fn makers<'f>(file: &'f KnowledgeFile, patterns: &[Written]) -> BTreeMap<&'f str, Makers<'f>> {
     let mut out: BTreeMap<&str, Makers<'_>> = BTreeMap::new();
     for ty in &file.types {
         out.entry(&ty.is).or_default().names.extend(ty.names.iter().map(String::as_str));
@@ -126,18 +126,18 @@ fn places(p: &Option<Places>, default: &str) -> String {
     format!("&[{}]", items.join(", "))
 }
 
-fn place(p: &Place) -> String {
+fn place(p: &WrittenPlace) -> String {
     match p {
-        Place::Index(i) => format!("Place::Arg({i})"),
-        Place::Word(w) if w == "receiver" => "Place::Receiver".to_owned(),
-        Place::Word(w) if w == "all" => "Place::All".to_owned(),
-        Place::Word(w) if w == "result" => "Place::Result".to_owned(),
-        Place::Word(w) if w == "value" => "Place::Arg(0)".to_owned(),
-        Place::Word(w) if w == "**" => "Place::Spread".to_owned(),
-        Place::Word(w) if w.ends_with("..") => {
+        WrittenPlace::Index(i) => format!("Place::Arg({i})"),
+        WrittenPlace::Word(w) if w == "receiver" => "Place::Receiver".to_owned(),
+        WrittenPlace::Word(w) if w == "all" => "Place::All".to_owned(),
+        WrittenPlace::Word(w) if w == "result" => "Place::Result".to_owned(),
+        WrittenPlace::Word(w) if w == "value" => "Place::Arg(0)".to_owned(),
+        WrittenPlace::Word(w) if w == "**" => "Place::Spread".to_owned(),
+        WrittenPlace::Word(w) if w.ends_with("..") => {
             format!("Place::From({})", w.trim_end_matches('.').parse().unwrap_or(0u8))
         }
-        Place::Word(w) => format!("Place::Keyword({w:?})"),
+        WrittenPlace::Word(w) => format!("Place::Keyword({w:?})"),
     }
 }
 
@@ -201,7 +201,7 @@ fn constant(v: &toml::Value) -> String {
     }
 }
 
-fn source(patterns: &mut Vec<Written>, i: usize, s: &Source) -> String {
+fn source(patterns: &mut Vec<Written>, i: usize, s: &WrittenSource) -> String {
     s.r#match.iter().for_each(|m| pattern(patterns, m, "Source", i, false));
     let args = places(&s.to, "&[Place::Result]");
     let kind = SOURCES.iter().position(|k| *k == s.kind).unwrap_or_default();
@@ -221,28 +221,30 @@ fn handler(h: &Handler) -> String {
         Some(Params::Several(l)) => format!("&[{}]", l.iter().map(place).collect::<Vec<_>>().join(", ")),
     };
     let kind = h.kind.as_ref().and_then(|k| SOURCES.iter().position(|n| n == k)).unwrap_or_default();
-    let strip = |l: &[String]| -> Vec<String> {
-        l.iter().map(|p| p.trim_start_matches('@').trim_end_matches("()").to_owned()).collect()
-    };
     format!(
         "Handler {{ framework: {:?}, decorator: &{:?}, callee: &{:?}, annotation: &{:?}, param_type: &{:?}, param_name: &{:?}, function: &{:?}, base: &{:?}, class_annotation: &{:?}, params: {params}, ty: {}, label: {:?}, kind: {kind}, not_type: &{:?}, except_default: &{:?}, clean: {}, returns: &{:?}, when: {} }}",
         h.framework.as_deref().unwrap_or_default(),
-        strip(&h.decorator),
-        strip(&h.callee),
-        strip(&h.annotation),
+        bare_names(&h.decorator),
+        bare_names(&h.callee),
+        bare_names(&h.annotation),
         h.param_type,
         h.param_name,
         h.function,
         h.base,
-        strip(&h.class_annotation),
+        bare_names(&h.class_annotation),
         optional(&h.ty),
         h.label.as_deref().unwrap_or("request data"),
         h.not_type,
-        strip(&h.except_default),
+        bare_names(&h.except_default),
         complement(&h.kinds),
         h.returns,
         conditions_of(&h.when),
     )
+}
+
+/// Returns names without the sign of an annotation and without parentheses.
+fn bare_names(names: &[String]) -> Vec<String> {
+    names.iter().map(|n| n.trim_start_matches('@').trim_end_matches("()").to_owned()).collect()
 }
 
 fn ty(patterns: &mut Vec<Written>, i: usize, t: &Type) -> String {
@@ -254,9 +256,9 @@ fn ty(patterns: &mut Vec<Written>, i: usize, t: &Type) -> String {
 
 fn confidence(c: &Option<String>) -> &'static str {
     match c.as_deref() {
-        Some("low") => "Confidence::Low",
-        Some("medium") => "Confidence::Medium",
-        _ => "Confidence::High",
+        Some("low") => "FlowCertainty::Low",
+        Some("medium") => "FlowCertainty::Medium",
+        _ => "FlowCertainty::High",
     }
 }
 
@@ -323,7 +325,7 @@ fn propagator(patterns: &mut Vec<Written>, i: usize, s: &Propagator) -> String {
     )
 }
 
-fn call(patterns: &mut Vec<Written>, i: usize, s: &Call) -> String {
+fn call(patterns: &mut Vec<Written>, i: usize, s: &WrittenCall) -> String {
     s.r#match.iter().for_each(|m| pattern(patterns, m, "Call", i, s.assign));
     format!(
         "Call {{ rule: {:?}, label: {:?}, when: {}, unless: {}, absent: &{:?}, into: {:?}, cwe: {:?}, confidence: {}, texts: {} }}",
@@ -358,7 +360,7 @@ pub(crate) fn tables(folder: &str) -> Result<String, Vec<String>> {
     for (stem, name) in FILES {
         let path = format!("{folder}/{stem}.toml");
         let text = std::fs::read_to_string(&path).map_err(|e| vec![format!("{path}: {e}")])?;
-        match toml::from_str::<File>(&text) {
+        match toml::from_str::<KnowledgeFile>(&text) {
             Ok(file) => {
                 wrong.extend(faults(&file).into_iter().map(|f| format!("{path}: {f}")));
                 if file.language != stem {

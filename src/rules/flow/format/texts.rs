@@ -9,7 +9,7 @@ const GENERIC: [&str; 1] = ["correctness"];
 const LOWER: [&str; 3] = ["major", "minor", "suggestion"];
 
 /// The texts of a sink or call.
-pub(super) struct Texts<'a> {
+pub(super) struct WrittenTexts<'a> {
     /// The kind or the rule.
     pub(super) word: &'a str,
     /// The first pattern.
@@ -20,7 +20,7 @@ pub(super) struct Texts<'a> {
     pub(super) severity: Option<&'a str>,
 }
 
-impl Texts<'_> {
+impl WrittenTexts<'_> {
     /// Returns the errors in the texts and the severity.
     pub(super) fn faults(&self) -> Vec<String> {
         let mut out = Vec::new();

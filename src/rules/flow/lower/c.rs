@@ -8,7 +8,7 @@ mod memory;
 mod value;
 
 use super::super::shape::{
-    Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Param, StmtKind, Sym,
+    Catch, Class, CodeBlock, ExprId, ExprKind, Field, Function, FunctionId, Param, StmtKind, SwitchCase, Sym,
 };
 use super::{Lower, child, children, field, fields, has_token, integer, span, stmt};
 use memory::Locals;
@@ -25,7 +25,7 @@ struct C<'l, 't> {
 }
 
 /// Lowers a file.
-pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     let mut c = C { l, macros: HashMap::new(), locals: Locals::default() };
     c.collect(root);
     c.body(root)
@@ -49,13 +49,13 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    fn body(&mut self, node: Node<'n>) -> Block {
+    fn body(&mut self, node: Node<'n>) -> CodeBlock {
         let mut out = Vec::new();
         self.statements(&children(node), &mut out);
         out
     }
 
-    fn body_of(&mut self, node: Node<'n>, name: &str) -> Block {
+    fn body_of(&mut self, node: Node<'n>, name: &str) -> CodeBlock {
         let mut out = Vec::new();
         if let Some(n) = field(node, name) {
             self.statement(n, &mut out);
@@ -63,21 +63,21 @@ impl<'n, 't> C<'_, 't> {
         out
     }
 
-    fn statements(&mut self, nodes: &[Node<'n>], out: &mut Block) {
+    fn statements(&mut self, nodes: &[Node<'n>], out: &mut CodeBlock) {
         self.frees(nodes, out);
         for n in nodes {
             self.statement(*n, out);
         }
     }
 
-    fn statement(&mut self, node: Node<'n>, out: &mut Block) {
+    fn statement(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         if self.l.enter() {
             self.statement_inside(node, out);
             self.l.leave();
         }
     }
 
-    fn statement_inside(&mut self, node: Node<'n>, out: &mut Block) {
+    fn statement_inside(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         let kind = match node.kind() {
             "translation_unit"
             | "ERROR"
@@ -158,7 +158,7 @@ impl<'n, 't> C<'_, 't> {
             chain.push(next);
             last = field(next, "alternative");
         }
-        let mut otherwise = Block::new();
+        let mut otherwise = CodeBlock::new();
         if let Some(last) = last {
             self.statement(last, &mut otherwise);
         }
@@ -173,7 +173,7 @@ impl<'n, 't> C<'_, 't> {
         kind
     }
 
-    fn call_statement(&mut self, node: Node<'n>, out: &mut Block) {
+    fn call_statement(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         let name = field(node, "function").map(|f| self.l.text(f)).unwrap_or_default();
         let name = name.trim_start_matches("std::");
         if matches!(name, "setuid" | "seteuid" | "setgid" | "setegid" | "setreuid" | "setresuid" | "setregid") {
@@ -222,7 +222,7 @@ impl<'n, 't> C<'_, 't> {
         (!is_number).then(|| self.l.sym(&name))
     }
 
-    fn declaration(&mut self, node: Node<'n>, out: &mut Block) {
+    fn declaration(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         let ty = self.type_name(node);
         for d in fields(node, "declarator") {
             if d.kind() == "function_declarator" && !self.is_construction(d) {
@@ -277,7 +277,7 @@ impl<'n, 't> C<'_, 't> {
                 children(part).into_iter().filter(|n| value.is_none_or(|v| v.id() != n.id())).collect();
             let mut body = Vec::new();
             self.statements(&inside, &mut body);
-            cases.push(Case { tests, body });
+            cases.push(SwitchCase { tests, body });
         }
         StmtKind::Switch { subject, cases, falls_through: true }
     }

@@ -8,7 +8,8 @@ mod idiom;
 mod value;
 
 use super::super::shape::{
-    Arg, Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Mark, Op, Param, StmtKind, Sym,
+    Annotation, Arg, Catch, Class, CodeBlock, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, StmtKind,
+    SwitchCase, Sym,
 };
 use super::{Lower, child, children, field, fields, has_token, span, stmt};
 use tree_sitter::Node;
@@ -28,7 +29,7 @@ struct CSharp<'l, 't> {
 }
 
 /// Lowers a file.
-pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     let text = l.text(root);
     let is_web = text.contains("System.Web") || text.contains("Page_Load") || !text.contains("System.Windows");
     let is_old_entity = text.contains("System.Data.Entity") && !text.contains("EntityFrameworkCore");
@@ -55,7 +56,7 @@ const TRANSPARENT: [&str; 14] = [
 ];
 
 impl<'n> CSharp<'_, '_> {
-    fn body(&mut self, node: Node<'n>) -> Block {
+    fn body(&mut self, node: Node<'n>) -> CodeBlock {
         let mut out = Vec::new();
         for n in children(node) {
             self.statement(n, &mut out);
@@ -63,7 +64,7 @@ impl<'n> CSharp<'_, '_> {
         out
     }
 
-    fn body_of(&mut self, node: Node<'n>, name: &str) -> Block {
+    fn body_of(&mut self, node: Node<'n>, name: &str) -> CodeBlock {
         let mut out = Vec::new();
         if let Some(n) = field(node, name) {
             self.statement(n, &mut out);
@@ -71,14 +72,14 @@ impl<'n> CSharp<'_, '_> {
         out
     }
 
-    fn statement(&mut self, node: Node<'n>, out: &mut Block) {
+    fn statement(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         if self.l.enter() {
             self.statement_inside(node, out);
             self.l.leave();
         }
     }
 
-    fn statement_inside(&mut self, node: Node<'n>, out: &mut Block) {
+    fn statement_inside(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         let kind = match node.kind() {
             kind if TRANSPARENT.contains(&kind) => return out.extend(self.body(node)),
             "block" => return out.extend(self.body(node)),
@@ -150,7 +151,7 @@ impl<'n> CSharp<'_, '_> {
             chain.push(next);
             last = field(next, "alternative");
         }
-        let mut otherwise = Block::new();
+        let mut otherwise = CodeBlock::new();
         if let Some(last) = last {
             self.statement(last, &mut otherwise);
         }
@@ -186,7 +187,7 @@ impl<'n> CSharp<'_, '_> {
         (!name.is_empty() && name != "var").then(|| self.l.sym(name))
     }
 
-    fn declaration(&mut self, node: Node<'n>, out: &mut Block) {
+    fn declaration(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         let inside =
             if node.kind() == "variable_declaration" { Some(node) } else { child(node, "variable_declaration") };
         let Some(declaration) = inside else { return out.extend(self.body(node)) };
@@ -203,7 +204,7 @@ impl<'n> CSharp<'_, '_> {
         }
     }
 
-    fn counted(&mut self, node: Node<'n>, out: &mut Block) -> StmtKind {
+    fn counted(&mut self, node: Node<'n>, out: &mut CodeBlock) -> StmtKind {
         for n in fields(node, "initializer") {
             self.statement(n, out);
         }
@@ -230,7 +231,7 @@ impl<'n> CSharp<'_, '_> {
                     _ => tests.push(self.expr(n)),
                 }
             }
-            cases.push(Case { tests, body });
+            cases.push(SwitchCase { tests, body });
         }
         StmtKind::Switch { subject, cases, falls_through: true }
     }
@@ -315,7 +316,7 @@ impl<'n> CSharp<'_, '_> {
         StmtKind::Class(self.l.module.add_class(class))
     }
 
-    fn property(&mut self, node: Node<'n>, out: &mut Block) {
+    fn property(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         let Some(name) = field(node, "name") else { return };
         let name_sym = self.l.sym_of(name);
         let ty = field(node, "type").and_then(|t| self.type_name(t));
@@ -353,14 +354,14 @@ impl<'n> CSharp<'_, '_> {
         }
     }
 
-    fn getter(&mut self, node: Node<'n>, name: Sym, ty: Option<Sym>, body: Block) -> FunctionId {
+    fn getter(&mut self, node: Node<'n>, name: Sym, ty: Option<Sym>, body: CodeBlock) -> FunctionId {
         let is_static = self.has_modifier(node, "static");
         let function =
             Function { span: span(node), name: Some(name), ty, body, is_getter: true, is_static, ..Default::default() };
         self.l.module.add_function(function)
     }
 
-    fn arrow(&mut self, node: Node<'n>) -> Block {
+    fn arrow(&mut self, node: Node<'n>) -> CodeBlock {
         let value = children(node).first().map(|n| self.expr(*n));
         vec![stmt(node, StmtKind::Return(value))]
     }
@@ -404,7 +405,7 @@ impl<'n> CSharp<'_, '_> {
 
     /// Returns statements that remove the data of parameters that are numbers or services of the
     /// framework.
-    fn harmless(&mut self, node: Node<'n>, params: &[Param]) -> Block {
+    fn harmless(&mut self, node: Node<'n>, params: &[Param]) -> CodeBlock {
         let mut out = Vec::new();
         for p in params {
             let (Some(name), Some(ty)) = (p.name, p.ty) else { continue };
@@ -450,14 +451,14 @@ impl<'n> CSharp<'_, '_> {
         out
     }
 
-    fn marks(&mut self, node: Node<'n>) -> Vec<Mark> {
+    fn marks(&mut self, node: Node<'n>) -> Vec<Annotation> {
         let mut out = Vec::new();
         for list in children(node).into_iter().filter(|n| n.kind() == "attribute_list") {
             for a in children(list).into_iter().filter(|n| n.kind() == "attribute") {
                 let Some(name) = field(a, "name") else { continue };
                 let text = self.l.text(name).trim_end_matches("Attribute").to_owned();
                 let (name, args) = (self.l.path(name, &text), self.attribute_arguments(a));
-                out.push(Mark { name, args });
+                out.push(Annotation { name, args });
             }
         }
         out
@@ -475,7 +476,7 @@ impl<'n> CSharp<'_, '_> {
     }
 
     /// Adds a call of `Attribute.Name` for every attribute.
-    fn attribute_calls(&mut self, node: Node<'n>, out: &mut Block) {
+    fn attribute_calls(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         for list in children(node).into_iter().filter(|n| n.kind() == "attribute_list") {
             for a in children(list).into_iter().filter(|n| n.kind() == "attribute") {
                 let Some(name) = field(a, "name") else { continue };
@@ -491,7 +492,7 @@ impl<'n> CSharp<'_, '_> {
 }
 
 /// Lowers the arguments of `: base(x)`.
-fn out_of_initializer<'n>(c: &mut CSharp<'_, '_>, node: Node<'n>, out: &mut Block) {
+fn out_of_initializer<'n>(c: &mut CSharp<'_, '_>, node: Node<'n>, out: &mut CodeBlock) {
     for list in children(node) {
         for a in children(list) {
             let id = c.expr(a);

@@ -12,8 +12,8 @@ mod text;
 
 use super::super::declared::CHECKED;
 use super::super::shape::{
-    Arg, Block, Case, Class, ClassId, ExprId, ExprKind, Field, Function, FunctionId, Item, Op, Param, Stmt, StmtKind,
-    Sym,
+    Arg, Class, ClassId, CodeBlock, CollectionItem, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, Stmt,
+    StmtKind, SwitchCase, Sym,
 };
 use super::{Lower, child, children, field, fields, integer, span, stmt};
 use std::collections::{HashMap, HashSet};
@@ -36,7 +36,7 @@ struct Go<'l, 't> {
 }
 
 /// Lowers a file.
-pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     let mut go = Go {
         l,
         local: HashSet::new(),
@@ -51,7 +51,7 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
     for node in &nodes {
         go.collect(*node);
     }
-    let mut body = Block::new();
+    let mut body = CodeBlock::new();
     for node in &nodes {
         go.statement(*node, &mut body);
     }
@@ -96,7 +96,7 @@ impl Go<'_, '_> {
     }
 
     /// Adds the classes with their methods.
-    fn finish(&mut self, root: Node<'_>) -> Block {
+    fn finish(&mut self, root: Node<'_>) -> CodeBlock {
         let mut classes = std::mem::take(&mut self.classes);
         for (ty, method) in std::mem::take(&mut self.methods) {
             let name = self.l.sym(&ty);
@@ -110,7 +110,7 @@ impl Go<'_, '_> {
                 }),
             }
         }
-        let mut out = Block::new();
+        let mut out = CodeBlock::new();
         for class in classes {
             let at = class.span;
             let id: ClassId = self.l.module.add_class(class);
@@ -120,8 +120,8 @@ impl Go<'_, '_> {
     }
 
     /// Lowers the statements of a block, a case or a file.
-    fn block(&mut self, node: Node<'_>) -> Block {
-        let mut out = Block::new();
+    fn block(&mut self, node: Node<'_>) -> CodeBlock {
+        let mut out = CodeBlock::new();
         for part in children(node) {
             self.statement(part, &mut out);
         }
@@ -129,7 +129,7 @@ impl Go<'_, '_> {
     }
 
     /// Lowers a statement.
-    fn statement(&mut self, node: Node<'_>, out: &mut Block) {
+    fn statement(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         if !self.l.enter() {
             return;
         }
@@ -137,7 +137,7 @@ impl Go<'_, '_> {
         self.l.leave();
     }
 
-    fn statement_inside(&mut self, node: Node<'_>, out: &mut Block) {
+    fn statement_inside(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         match node.kind() {
             "package_clause"
             | "comment"
@@ -198,7 +198,7 @@ impl Go<'_, '_> {
     }
 
     /// Lowers an expression as a statement. A call that ends the program or the function ends the branch.
-    fn expression_statement(&mut self, node: Node<'_>, out: &mut Block) {
+    fn expression_statement(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         let id = self.expr(node);
         out.push(stmt(node, StmtKind::Expr(id)));
         let callee = field(node, "function").map(|f| self.l.text(f)).unwrap_or_default();
@@ -210,7 +210,7 @@ impl Go<'_, '_> {
     }
 
     /// Lowers imports. The version of a module is not part of the path.
-    fn imports(&mut self, node: Node<'_>, out: &mut Block) {
+    fn imports(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         for part in children(node) {
             if part.kind() == "import_spec_list" {
                 self.imports(part, out);
@@ -349,7 +349,7 @@ impl Go<'_, '_> {
     }
 
     /// Lowers `var x T = y` and `const x = y`.
-    fn declare(&mut self, node: Node<'_>, out: &mut Block) {
+    fn declare(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         let names: Vec<Node<'_>> = fields(node, "name").into_iter().filter(|n| n.kind() == "identifier").collect();
         let ty = field(node, "type").and_then(|t| self.ty(t));
         let values = field(node, "value").map(children).unwrap_or_default();
@@ -367,7 +367,7 @@ impl Go<'_, '_> {
     }
 
     /// Lowers `a, b = c, d`, `a := b` and `a += b`.
-    fn assignment(&mut self, node: Node<'_>, out: &mut Block) {
+    fn assignment(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         let left = field(node, "left").map(children).unwrap_or_default();
         let right = field(node, "right").map(children).unwrap_or_default();
         match (left.as_slice(), right.as_slice()) {
@@ -400,11 +400,10 @@ impl Go<'_, '_> {
     }
 
     /// Lowers `a, b, err := value`.
-    fn results_of(&mut self, node: Node<'_>, targets: &[Node<'_>], value: Node<'_>, out: &mut Block) {
+    fn results_of(&mut self, node: Node<'_>, targets: &[Node<'_>], value: Node<'_>, out: &mut CodeBlock) {
         let is_local = self.is_local_call(value);
         let value_id = self.expr(value);
-        let is_flag = |n: &Node<'_>| text::is_flag(self.l.text(*n));
-        let has_flag = targets.last().is_some_and(is_flag);
+        let has_flag = targets.last().is_some_and(|n| text::is_flag(self.l.text(*n)));
         let data = if has_flag { targets.get(..targets.len() - 1).unwrap_or_default() } else { targets };
         if is_local {
             let list = targets.iter().map(|n| self.expr(*n)).map(item).collect();
@@ -446,7 +445,7 @@ impl Go<'_, '_> {
     }
 
     /// Lowers `channel <- value`.
-    fn send(&mut self, node: Node<'_>, out: &mut Block) {
+    fn send(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         let (Some(channel), Some(value)) = (field(node, "channel"), field(node, "value")) else { return };
         let (of, value) = (self.expr(channel), self.expr(value));
         let key = self.l.unknown(channel, Vec::new());
@@ -454,7 +453,7 @@ impl Go<'_, '_> {
         out.push(self.l.assign(node, target, value));
     }
 
-    fn receive(&mut self, node: Node<'_>, out: &mut Block) {
+    fn receive(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         let Some(right) = field(node, "right") else { return };
         let left = field(node, "left").map(children).unwrap_or_default();
         if left.len() > 1 {
@@ -471,7 +470,7 @@ impl Go<'_, '_> {
         }
     }
 
-    fn choice(&mut self, node: Node<'_>, out: &mut Block) {
+    fn choice(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         if let Some(first) = field(node, "initializer") {
             self.statement(first, out);
         }
@@ -480,7 +479,7 @@ impl Go<'_, '_> {
             None => self.l.unknown(node, Vec::new()),
         };
         let then = field(node, "consequence").map(|b| self.block(b)).unwrap_or_default();
-        let mut otherwise = Block::new();
+        let mut otherwise = CodeBlock::new();
         match field(node, "alternative") {
             Some(other) if other.kind() == "block" => otherwise = self.block(other),
             Some(other) => self.statement(other, &mut otherwise),
@@ -489,9 +488,8 @@ impl Go<'_, '_> {
         out.push(stmt(node, StmtKind::If { test, then, otherwise }));
     }
 
-    fn repeat(&mut self, node: Node<'_>, out: &mut Block) {
+    fn repeat(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         let head = children(node).into_iter().find(|n| n.kind() != "block");
-        let body = |go: &mut Self| field(node, "body").map(|b| go.block(b)).unwrap_or_default();
         match head {
             Some(clause) if clause.kind() == "range_clause" => {
                 let names = field(clause, "left").map(children).unwrap_or_default();
@@ -504,7 +502,7 @@ impl Go<'_, '_> {
                     Some(n) => self.expr(*n),
                     None => self.l.named(clause, "_"),
                 };
-                let body = body(self);
+                let body = self.body_of(node);
                 out.push(stmt(node, StmtKind::Each { target, key, iterable, body }));
             }
             Some(clause) if clause.kind() == "for_clause" => {
@@ -512,8 +510,8 @@ impl Go<'_, '_> {
                     self.statement(first, out);
                 }
                 let test = field(clause, "condition").map(|c| self.expr(c));
-                let body = body(self);
-                let mut update = Block::new();
+                let body = self.body_of(node);
+                let mut update = CodeBlock::new();
                 if let Some(last) = field(clause, "update") {
                     self.statement(last, &mut update);
                 }
@@ -521,13 +519,18 @@ impl Go<'_, '_> {
             }
             other => {
                 let test = other.map(|c| self.expr(c));
-                let body = body(self);
-                out.push(stmt(node, StmtKind::While { test, body, update: Block::new(), is_post_test: false }));
+                let body = self.body_of(node);
+                out.push(stmt(node, StmtKind::While { test, body, update: CodeBlock::new(), is_post_test: false }));
             }
         }
     }
 
-    fn switch(&mut self, node: Node<'_>, out: &mut Block) {
+    /// Lowers the body of a loop, which is empty where the code has an error.
+    fn body_of(&mut self, node: Node<'_>) -> CodeBlock {
+        field(node, "body").map(|b| self.block(b)).unwrap_or_default()
+    }
+
+    fn switch(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         if let Some(first) = field(node, "initializer") {
             self.statement(first, out);
         }
@@ -554,8 +557,8 @@ impl Go<'_, '_> {
         out.push(stmt(node, StmtKind::Switch { subject, cases, falls_through: false }));
     }
 
-    fn case(&mut self, node: Node<'_>, typed: Option<ExprId>) -> Case {
-        let mut case = Case { tests: Vec::new(), body: Block::new() };
+    fn case(&mut self, node: Node<'_>, typed: Option<ExprId>) -> SwitchCase {
+        let mut case = SwitchCase { tests: Vec::new(), body: CodeBlock::new() };
         match (node.kind(), typed) {
             ("expression_case", _) => {
                 let values = field(node, "value").map(children).unwrap_or_default();
@@ -579,7 +582,7 @@ impl Go<'_, '_> {
         case
     }
 
-    fn returned(&mut self, node: Node<'_>, out: &mut Block) {
+    fn returned(&mut self, node: Node<'_>, out: &mut CodeBlock) {
         let values = children(node).first().map(|n| children(*n)).unwrap_or_default();
         let value = match values.as_slice() {
             [] if self.results.is_empty() => None,
@@ -778,6 +781,6 @@ impl Go<'_, '_> {
 }
 
 /// Returns an item without a key.
-fn item(value: ExprId) -> Item {
-    Item { key: None, value, is_spread: false }
+fn item(value: ExprId) -> CollectionItem {
+    CollectionItem { key: None, value, is_spread: false }
 }

@@ -1,8 +1,8 @@
 //! The shape of Java files.
 
 use super::super::shape::{
-    Arg, Arm, Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Item, Mark, Op, Param,
-    StmtKind, Sym,
+    Annotation, Arg, Arm, Catch, Class, CodeBlock, CollectionItem, ExprId, ExprKind, Field, Function, FunctionId, Op,
+    Param, StmtKind, SwitchCase, Sym,
 };
 use super::{Lower, block, child, children, field, fields, has_token, integer, plain, span, stmt, unescape};
 use tree_sitter::Node;
@@ -12,20 +12,20 @@ pub(super) mod secret;
 pub(super) mod spring;
 
 /// Lowers a file.
-pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     body(l, root)
 }
 
-fn body(l: &mut Lower<'_>, node: Node<'_>) -> Block {
+fn body(l: &mut Lower<'_>, node: Node<'_>) -> CodeBlock {
     block(l, &children(node), statement)
 }
 
 /// Lowers a statement that may be a block.
-fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> Block {
+fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> CodeBlock {
     field(node, name).map(|n| block(l, &[n], statement)).unwrap_or_default()
 }
 
-fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     if !l.enter() {
         return;
     }
@@ -33,7 +33,7 @@ fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     l.leave();
 }
 
-fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let kind = match node.kind() {
         "block"
         | "program"
@@ -83,7 +83,7 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 }
 
 /// Adds the change that a call makes to its receiver.
-fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let (Some(of), Some(name), Some(args)) = (field(node, "object"), field(node, "name"), field(node, "arguments"))
     else {
         return;
@@ -97,7 +97,7 @@ fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 }
 
 /// Lowers the children as statements of the enclosing block.
-fn inner(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn inner(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     for n in children(node) {
         statement(l, n, out);
     }
@@ -123,7 +123,7 @@ fn import(l: &mut Lower<'_>, node: Node<'_>) {
     l.import(alias, &path);
 }
 
-fn declaration(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn declaration(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let ty = field(node, "type").and_then(|t| type_name(l, t));
     for d in fields(node, "declarator") {
         let Some(name) = field(d, "name") else { continue };
@@ -143,7 +143,7 @@ fn type_name(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
     (!text.is_empty() && text != "var" && !is_data).then(|| l.sym(text))
 }
 
-fn counted(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn counted(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     for n in fields(node, "init") {
         statement(l, n, out);
     }
@@ -153,7 +153,7 @@ fn counted(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     out.push(stmt(node, StmtKind::While { test, body, update, is_post_test: false }));
 }
 
-fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let (Some(name), Some(value)) = (field(node, "name"), field(node, "value")) else { return };
     let ty = field(node, "type").and_then(|t| type_name(l, t));
     let iterable = expr(l, value);
@@ -188,7 +188,7 @@ fn switch(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
         let (labels, rest): (Vec<_>, Vec<_>) = children(part).into_iter().partition(|n| n.kind() == "switch_label");
         falls_through |= part.kind() == "switch_block_statement_group";
         let tests = tests(l, &labels);
-        cases.push(Case { tests, body: block(l, &rest, statement) });
+        cases.push(SwitchCase { tests, body: block(l, &rest, statement) });
     }
     StmtKind::Switch { subject, cases, falls_through }
 }
@@ -248,7 +248,7 @@ fn attempt(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
     StmtKind::Try { body: main, catches, finally }
 }
 
-fn resource(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn resource(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let (Some(name), Some(value)) = (field(node, "name"), field(node, "value")) else { return };
     let ty = field(node, "type").and_then(|t| type_name(l, t));
     let value = Some(expr(l, value));
@@ -257,7 +257,7 @@ fn resource(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 }
 
 /// Lowers the annotations of a declaration.
-fn marks(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Mark> {
+fn marks(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Annotation> {
     let mut out = Vec::new();
     let Some(modifiers) = child(node, "modifiers") else { return out };
     for a in children(modifiers).into_iter().filter(|n| matches!(n.kind(), "annotation" | "marker_annotation")) {
@@ -265,7 +265,7 @@ fn marks(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Mark> {
         let path = l.text(name).to_owned();
         let name = l.path(name, &path);
         let args = field(a, "arguments").map(|n| annotation_arguments(l, n)).unwrap_or_default();
-        out.push(Mark { name, args });
+        out.push(Annotation { name, args });
     }
     out
 }
@@ -289,7 +289,7 @@ fn has_modifier(node: Node<'_>, word: &str) -> bool {
 }
 
 /// Lowers a method or constructor. `around`: the annotations of its class.
-fn function(l: &mut Lower<'_>, node: Node<'_>, around: &[Mark]) -> FunctionId {
+fn function(l: &mut Lower<'_>, node: Node<'_>, around: &[Annotation]) -> FunctionId {
     let name = field(node, "name").map(|n| l.sym_of(n));
     let ty = field(node, "type").and_then(|n| type_name(l, n));
     let marks = marks(l, node);
@@ -308,7 +308,7 @@ fn function(l: &mut Lower<'_>, node: Node<'_>, around: &[Mark]) -> FunctionId {
 
 /// Adds calls to methods that accept every certificate or every host name: `checkServerTrusted`
 /// with an empty body, and a `verify` that only returns `true`. The table has these calls.
-fn trust_all(l: &mut Lower<'_>, node: Node<'_>, params: &[Param], block: Node<'_>, body: &mut Block) {
+fn trust_all(l: &mut Lower<'_>, node: Node<'_>, params: &[Param], block: Node<'_>, body: &mut CodeBlock) {
     let Some(name) = field(node, "name") else { return };
     let statements = children(block);
     let callee = match (l.text(name), statements.as_slice()) {
@@ -661,8 +661,8 @@ fn creation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Block { body, value: Some(new) })
 }
 
-fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Item> {
-    all(l, node).into_iter().map(|value| Item { key: None, value, is_spread: false }).collect()
+fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<CollectionItem> {
+    all(l, node).into_iter().map(|value| CollectionItem { key: None, value, is_spread: false }).collect()
 }
 
 fn operator(text: &str) -> Op {

@@ -10,22 +10,22 @@ mod output;
 mod validated;
 mod waited;
 
-use super::super::shape::{Block, Case, Catch, ExprId, ExprKind, Item, Stmt, StmtKind};
+use super::super::shape::{Catch, CodeBlock, CollectionItem, ExprId, ExprKind, Stmt, StmtKind, SwitchCase};
 use super::{Lower, block, child, children, field, fields, stmt};
 use expression::expr;
 use tree_sitter::Node;
 
 /// Lowers a file.
-pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     body(l, root)
 }
 
-fn body(l: &mut Lower<'_>, node: Node<'_>) -> Block {
+fn body(l: &mut Lower<'_>, node: Node<'_>) -> CodeBlock {
     block(l, &children(node), statement)
 }
 
 /// Lowers a block, or the single statement in its place.
-fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> Block {
+fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> CodeBlock {
     let mut out = Vec::new();
     if let Some(n) = field(node, name) {
         statement(l, n, &mut out);
@@ -33,7 +33,7 @@ fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> Block {
     out
 }
 
-fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     if !l.enter() {
         return;
     }
@@ -41,7 +41,7 @@ fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     l.leave();
 }
 
-fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let kind = match node.kind() {
         "statement_block" | "ERROR" | "program" | "else_clause" | "class_static_block" | "ambient_declaration" => {
             return out.extend(body(l, node));
@@ -106,7 +106,7 @@ fn field_expr(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> ExprId {
     }
 }
 
-fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     for n in children(node) {
         if n.kind() == "internal_module" {
             out.extend(body_of(l, n, "body"));
@@ -120,7 +120,7 @@ fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     }
 }
 
-fn declarations(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn declarations(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     for d in children(node).into_iter().filter(|n| n.kind() == "variable_declarator") {
         let Some(name) = field(d, "name") else { continue };
         let value = field(d, "value").map(|v| named_value(l, v, name));
@@ -155,7 +155,7 @@ fn named_value(l: &mut Lower<'_>, value: Node<'_>, target: Node<'_>) -> ExprId {
     function::literal(l, value, name)
 }
 
-fn export(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn export(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let marks = fields(node, "decorator");
     match (field(node, "declaration"), field(node, "value")) {
         (Some(d), _) if matches!(d.kind(), "class_declaration" | "abstract_class_declaration") => {
@@ -176,7 +176,7 @@ fn export(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     }
 }
 
-fn counted(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn counted(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     if let Some(first) = field(node, "initializer") {
         statement(l, first, out);
     }
@@ -196,7 +196,7 @@ fn choice(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
     for part in field(node, "body").map(children).unwrap_or_default() {
         let tests = field(part, "value").map(|v| expr(l, v)).into_iter().collect();
         let body = block(l, &fields(part, "body"), statement);
-        cases.push(Case { tests, body });
+        cases.push(SwitchCase { tests, body });
     }
     StmtKind::Switch { subject, cases, falls_through: true }
 }
@@ -212,7 +212,7 @@ fn attempt(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
 }
 
 /// Lowers an enumeration to an object of constants.
-fn enumeration(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn enumeration(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let (Some(name), Some(body)) = (field(node, "name"), field(node, "body")) else { return };
     let mut items = Vec::new();
     for member in children(body) {
@@ -223,7 +223,7 @@ fn enumeration(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
             Some(v) => expr(l, v),
             None => l.expr(member, ExprKind::Int(0)),
         };
-        items.push(Item { key: Some(key), value, is_spread: false });
+        items.push(CollectionItem { key: Some(key), value, is_spread: false });
     }
     let value = l.expr(body, ExprKind::Collection(items));
     let target = l.name(name);

@@ -1,8 +1,8 @@
 //! The shape of Kotlin files.
 
 use super::super::shape::{
-    Arg, Arm, Block, Case, Catch, Class, ExprId, ExprKind, Function, FunctionId, Item, Mark, Op, Param, Stmt, StmtKind,
-    Sym,
+    Annotation, Arg, Arm, Catch, Class, CodeBlock, CollectionItem, ExprId, ExprKind, Function, FunctionId, Op, Param,
+    Stmt, StmtKind, SwitchCase, Sym,
 };
 use super::{Lower, block, child, children, field, fields, has_token, integer, plain, span, stmt, unescape};
 use call::{call, change, generic, is_requirement, required};
@@ -14,14 +14,14 @@ mod declare;
 mod text;
 
 /// Lowers a file.
-pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     let mut out = Vec::new();
     declarations(l, &children(root), &mut out);
     out
 }
 
 /// Lowers statements. The grammar reads an annotation before a class at the top of a file as an expression of its own.
-fn declarations(l: &mut Lower<'_>, nodes: &[Node<'_>], out: &mut Block) {
+fn declarations(l: &mut Lower<'_>, nodes: &[Node<'_>], out: &mut CodeBlock) {
     let mut before = Vec::new();
     for n in nodes {
         match n.kind() {
@@ -40,7 +40,7 @@ fn declarations(l: &mut Lower<'_>, nodes: &[Node<'_>], out: &mut Block) {
 }
 
 /// Collects the annotations of an expression that consists of annotations only.
-fn loose(l: &mut Lower<'_>, node: Node<'_>, out: &mut Vec<Mark>) -> bool {
+fn loose(l: &mut Lower<'_>, node: Node<'_>, out: &mut Vec<Annotation>) -> bool {
     let mut at = node;
     let mut found = Vec::new();
     loop {
@@ -72,14 +72,14 @@ fn loose(l: &mut Lower<'_>, node: Node<'_>, out: &mut Vec<Mark>) -> bool {
     true
 }
 
-fn body(l: &mut Lower<'_>, node: Node<'_>) -> Block {
+fn body(l: &mut Lower<'_>, node: Node<'_>) -> CodeBlock {
     match node.kind() {
         "block" => block(l, &children(node), statement),
         _ => block(l, &[node], statement),
     }
 }
 
-fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     if !l.enter() {
         return;
     }
@@ -87,7 +87,7 @@ fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     l.leave();
 }
 
-fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let kind = match node.kind() {
         "source_file" | "ERROR" => return declarations(l, &children(node), out),
         "block" => StmtKind::Block(body(l, node)),
@@ -187,13 +187,13 @@ fn several(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let mut items = Vec::new();
     for n in children(node) {
         if let (Some(value), _) = variable(l, n) {
-            items.push(Item { key: None, value, is_spread: false });
+            items.push(CollectionItem { key: None, value, is_spread: false });
         }
     }
     l.expr(node, ExprKind::Collection(items))
 }
 
-fn property(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn property(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let value = property_value(l, node);
     if let Some(n) = child(node, "multi_variable_declaration") {
         let target = several(l, n);
@@ -223,7 +223,7 @@ fn property_value(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
     None
 }
 
-fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let parts: Vec<_> = children(node).into_iter().filter(|n| !matches!(n.kind(), "annotation" | "label")).collect();
     let [target, iterable, rest @ ..] = parts.as_slice() else { return };
     let iterable = expr(l, *iterable);
@@ -275,9 +275,9 @@ fn entries<'n>(node: Node<'n>) -> Vec<Node<'n>> {
     children(node).into_iter().filter(|n| n.kind() == "when_entry").collect()
 }
 
-fn choice_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn choice_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     if child(node, "when_subject").is_none() {
-        let mut otherwise: Block = Vec::new();
+        let mut otherwise: CodeBlock = Vec::new();
         for entry in entries(node).into_iter().rev() {
             let then = entry_body(entry).map(|n| body(l, n)).unwrap_or_default();
             otherwise = match any(l, entry) {
@@ -292,7 +292,7 @@ fn choice_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     for entry in entries(node) {
         let tests = tests(l, entry);
         let body = entry_body(entry).map(|n| body(l, n)).unwrap_or_default();
-        cases.push(Case { tests, body });
+        cases.push(SwitchCase { tests, body });
     }
     out.push(stmt(node, StmtKind::Switch { subject, cases, falls_through: false }));
 }
@@ -342,7 +342,7 @@ fn branch(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 }
 
 /// Takes the last expression out of a block.
-fn last_value(body: &mut Block) -> Option<ExprId> {
+fn last_value(body: &mut CodeBlock) -> Option<ExprId> {
     match body.pop() {
         Some(Stmt { kind: StmtKind::Expr(id), .. }) => Some(id),
         Some(other) => {
@@ -539,8 +539,8 @@ fn navigation(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Member { of, name })
 }
 
-fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Item> {
-    all(l, node).into_iter().map(|value| Item { key: None, value, is_spread: false }).collect()
+fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<CollectionItem> {
+    all(l, node).into_iter().map(|value| CollectionItem { key: None, value, is_spread: false }).collect()
 }
 
 fn two(l: &mut Lower<'_>, node: Node<'_>, op: Op) -> ExprId {
@@ -655,7 +655,7 @@ fn infix(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let (left, right) = (expr(l, *left), expr(l, *right));
     let kind = match word {
         "to" => {
-            let items = [left, right].map(|value| Item { key: None, value, is_spread: false });
+            let items = [left, right].map(|value| CollectionItem { key: None, value, is_spread: false });
             ExprKind::Collection(items.into())
         }
         "until" | "downTo" | "step" | "shl" | "shr" | "ushr" | "and" | "or" | "xor" => {

@@ -8,7 +8,7 @@
 mod call;
 mod declare;
 
-use super::super::shape::{Arm, Block, Case, Catch, ExprId, ExprKind, Item, Op, StmtKind, Sym};
+use super::super::shape::{Arm, Catch, CodeBlock, CollectionItem, ExprId, ExprKind, Op, StmtKind, SwitchCase, Sym};
 use super::{Lower, children, field, fields, has_token, integer, plain, stmt, unescape};
 use tree_sitter::Node;
 
@@ -20,7 +20,7 @@ const ONE_CLASS: &str = "one class";
 const MOST_BYTES: usize = 50_000;
 
 /// Lowers a file.
-pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     let text = l.text(root);
     if text.contains("ontent-Type:") || text.contains("ontent-type:") {
         l.sym(CONTENT_TYPE);
@@ -37,8 +37,8 @@ pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
 }
 
 /// Lowers the statements inside a node.
-fn block(l: &mut Lower<'_>, node: Node<'_>) -> Block {
-    let mut out = Block::new();
+fn block(l: &mut Lower<'_>, node: Node<'_>) -> CodeBlock {
+    let mut out = CodeBlock::new();
     for part in children(node) {
         statement(l, part, &mut out);
     }
@@ -46,22 +46,22 @@ fn block(l: &mut Lower<'_>, node: Node<'_>) -> Block {
 }
 
 /// Lowers a statement that is a block or a single statement.
-fn body(l: &mut Lower<'_>, node: Option<Node<'_>>) -> Block {
-    let mut out = Block::new();
+fn body(l: &mut Lower<'_>, node: Option<Node<'_>>) -> CodeBlock {
+    let mut out = CodeBlock::new();
     if let Some(node) = node {
         statement(l, node, &mut out);
     }
     out
 }
 
-fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     if l.enter() {
         statement_inside(l, node, out);
         l.leave();
     }
 }
 
-fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     match node.kind() {
         "php_tag"
         | "text"
@@ -103,7 +103,7 @@ fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
             let test = field(node, "condition").map(|c| expr(l, c));
             let body = body(l, field(node, "body"));
             let is_post_test = node.kind() == "do_statement";
-            out.push(stmt(node, StmtKind::While { test, body, update: Block::new(), is_post_test }));
+            out.push(stmt(node, StmtKind::While { test, body, update: CodeBlock::new(), is_post_test }));
         }
         "for_statement" => repeat(l, node, out),
         "foreach_statement" => each(l, node, out),
@@ -162,7 +162,7 @@ fn is_plain_output(l: &Lower<'_>, node: Node<'_>) -> bool {
 }
 
 /// Lowers `echo a, b;`: one call for each.
-fn echo(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn echo(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let parts: Vec<Node<'_>> = children(node).into_iter().flat_map(sequence).collect();
     let name = if is_plain_output(l, node) { "plain_output" } else { "echo" };
     for part in parts {
@@ -173,7 +173,7 @@ fn echo(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 }
 
 /// Lowers an expression as a statement. A call that never returns ends the branch.
-fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn expression_statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     if node.kind() == "throw_expression" {
         let value = children(node).first().map(|n| expr(l, *n));
         out.push(stmt(node, StmtKind::Throw(value)));
@@ -197,7 +197,7 @@ fn sequence(node: Node<'_>) -> Vec<Node<'_>> {
     }
 }
 
-fn choice(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn choice(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let test = part(l, node, "condition");
     let then = body(l, field(node, "body"));
     let others = fields(node, "alternative");
@@ -206,13 +206,13 @@ fn choice(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
 }
 
 /// Lowers consecutive `elseif` and `else` branches.
-fn alternatives(l: &mut Lower<'_>, nodes: &[Node<'_>]) -> Block {
-    let Some((first, rest)) = nodes.split_first() else { return Block::new() };
+fn alternatives(l: &mut Lower<'_>, nodes: &[Node<'_>]) -> CodeBlock {
+    let Some((first, rest)) = nodes.split_first() else { return CodeBlock::new() };
     if first.kind() != "else_if_clause" {
         return body(l, field(*first, "body"));
     }
     if !l.enter() {
-        return Block::new();
+        return CodeBlock::new();
     }
     let test = part(l, *first, "condition");
     let then = body(l, field(*first, "body"));
@@ -221,24 +221,24 @@ fn alternatives(l: &mut Lower<'_>, nodes: &[Node<'_>]) -> Block {
     vec![stmt(*first, StmtKind::If { test, then, otherwise })]
 }
 
-fn repeat(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn repeat(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     for first in fields(node, "initialize").into_iter().flat_map(sequence) {
         expression_statement(l, first, out);
     }
     let tests: Vec<Node<'_>> = fields(node, "condition").into_iter().flat_map(sequence).collect();
     let test = tests.last().map(|t| expr(l, *t));
-    let mut update = Block::new();
+    let mut update = CodeBlock::new();
     for last in fields(node, "update").into_iter().flat_map(sequence) {
         expression_statement(l, last, &mut update);
     }
-    let mut inner = Block::new();
+    let mut inner = CodeBlock::new();
     for part in fields(node, "body") {
         statement(l, part, &mut inner);
     }
     out.push(stmt(node, StmtKind::While { test, body: inner, update, is_post_test: false }));
 }
 
-fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let inner = field(node, "body");
     let heads: Vec<Node<'_>> = children(node).into_iter().filter(|n| Some(*n) != inner).collect();
     let [iterable, names, ..] = heads.as_slice() else { return };
@@ -252,17 +252,17 @@ fn each(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     out.push(stmt(node, StmtKind::Each { target, key, iterable, body }));
 }
 
-fn switch(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn switch(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let subject = field(node, "condition").map(|c| expr(l, c));
     let mut cases = Vec::new();
     for part in field(node, "body").map(children).unwrap_or_default() {
         let value = field(part, "value");
         let tests = value.map(|v| expr(l, v)).into_iter().collect();
-        let mut body = Block::new();
+        let mut body = CodeBlock::new();
         for inner in children(part).into_iter().filter(|n| Some(*n) != value) {
             statement(l, inner, &mut body);
         }
-        cases.push(Case { tests, body });
+        cases.push(SwitchCase { tests, body });
     }
     // `switch (true) { case $x > 1: … }` tests the cases.
     let is_true = field(node, "condition").is_some_and(|c| l.text(c).eq_ignore_ascii_case("(true)"));
@@ -270,9 +270,9 @@ fn switch(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     out.push(stmt(node, StmtKind::Switch { subject, cases, falls_through: true }));
 }
 
-fn attempt(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn attempt(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let inner = body(l, field(node, "body"));
-    let (mut catches, mut finally) = (Vec::new(), Block::new());
+    let (mut catches, mut finally) = (Vec::new(), CodeBlock::new());
     for part in children(node) {
         match part.kind() {
             "catch_clause" => {
@@ -460,7 +460,7 @@ fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
                 "=>" => key = before.take(),
                 "," | ")" | "]" => {
                     if let Some(value) = before.take() {
-                        items.push(Item { key: key.take(), value, is_spread: false });
+                        items.push(CollectionItem { key: key.take(), value, is_spread: false });
                     }
                 }
                 _ if part.is_named() => before = Some(expr(l, part)),
@@ -482,9 +482,9 @@ fn collection(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
                     }
                     _ => expr(l, *key),
                 };
-                items.push(Item { key: Some(key), value: expr(l, *value), is_spread });
+                items.push(CollectionItem { key: Some(key), value: expr(l, *value), is_spread });
             }
-            [value] => items.push(Item { key: None, value: expr(l, *value), is_spread }),
+            [value] => items.push(CollectionItem { key: None, value: expr(l, *value), is_spread }),
             _ => {}
         }
     }

@@ -3,25 +3,26 @@
 mod compare;
 
 use super::super::shape::{
-    Arg, Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Item, Mark, Op, Param, StmtKind, Sym,
+    Annotation, Arg, Catch, Class, CodeBlock, CollectionItem, ExprId, ExprKind, Field, Function, FunctionId, Op, Param,
+    StmtKind, SwitchCase, Sym,
 };
 use super::{Lower, block, child, children, field, fields, integer, plain, slow, span, stmt, unescape};
 use tree_sitter::Node;
 
 /// Lowers a file.
-pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     body(l, root)
 }
 
-fn body(l: &mut Lower<'_>, node: Node<'_>) -> Block {
+fn body(l: &mut Lower<'_>, node: Node<'_>) -> CodeBlock {
     block(l, &children(node), statement)
 }
 
-fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> Block {
+fn body_of(l: &mut Lower<'_>, node: Node<'_>, name: &str) -> CodeBlock {
     field(node, name).map(|n| body(l, n)).unwrap_or_default()
 }
 
-fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     if !l.enter() {
         return;
     }
@@ -29,7 +30,7 @@ fn statement(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     l.leave();
 }
 
-fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn statement_inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let kind = match node.kind() {
         "expression_statement" | "ERROR" | "block" | "module" => return out.extend(body(l, node)),
         "import_statement" | "import_from_statement" | "future_import_statement" => return import(l, node),
@@ -92,7 +93,7 @@ fn import(l: &mut Lower<'_>, node: Node<'_>) {
     }
 }
 
-fn assignment(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn assignment(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let Some(left) = field(node, "left") else { return };
     if let Some(ty) = field(node, "type") {
         let ty = Some(type_name(l, ty));
@@ -119,7 +120,7 @@ fn condition(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
         None => l.unknown(node, Vec::new()),
     };
     let then = body_of(l, node, "consequence");
-    let mut otherwise: Block = Vec::new();
+    let mut otherwise: CodeBlock = Vec::new();
     for part in fields(node, "alternative").into_iter().rev() {
         if part.kind() == "else_clause" {
             otherwise = body_of(l, part, "body");
@@ -132,7 +133,7 @@ fn condition(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
     StmtKind::If { test, then, otherwise }
 }
 
-fn with(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn with(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let mut items = Vec::new();
     for clause in children(node).into_iter().filter(|n| n.kind() == "with_clause") {
         for item in children(clause) {
@@ -191,12 +192,12 @@ fn choice(l: &mut Lower<'_>, node: Node<'_>) -> StmtKind {
             }
         }
         let body = field(part, "consequence").map(|b| body(l, b)).unwrap_or_default();
-        cases.push(Case { tests, body });
+        cases.push(SwitchCase { tests, body });
     }
     StmtKind::Switch { subject, cases, falls_through: false }
 }
 
-fn decorated(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn decorated(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let mut marks = Vec::new();
     for d in children(node).into_iter().filter(|n| n.kind() == "decorator") {
         marks.extend(children(d).first().map(|n| mark(l, *n)));
@@ -209,23 +210,20 @@ fn decorated(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     out.push(stmt(node, kind));
 }
 
-fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Mark {
+fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Annotation {
     match (node.kind(), field(node, "function"), field(node, "arguments")) {
-        ("call", Some(name), Some(args)) => Mark { name: expr(l, name), args: arguments(l, args) },
-        _ => Mark { name: expr(l, node), args: Vec::new() },
+        ("call", Some(name), Some(args)) => Annotation { name: expr(l, name), args: arguments(l, args) },
+        _ => Annotation { name: expr(l, node), args: Vec::new() },
     }
 }
 
-fn function(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> FunctionId {
+fn function(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> FunctionId {
     let name = field(node, "name").map(|n| l.sym_of(n));
     let ty = field(node, "return_type").map(|n| type_name(l, n));
     let params = field(node, "parameters").map(|p| parameters(l, p)).unwrap_or_default();
     let body = body_of(l, node, "body");
     let is_constructor = field(node, "name").is_some_and(|n| l.text(n) == "__init__");
-    let is = |word: &str| {
-        marks.iter().any(|m| matches!(&l.module.expr(m.name).kind, ExprKind::Name(s) if l.module.word(*s) == word))
-    };
-    let (is_static, is_getter) = (is("staticmethod"), is("property"));
+    let (is_static, is_getter) = (has_mark(l, &marks, "staticmethod"), has_mark(l, &marks, "property"));
     let function = Function {
         span: span(node),
         name,
@@ -239,6 +237,11 @@ fn function(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> FunctionId {
         ..Default::default()
     };
     l.module.add_function(function)
+}
+
+/// Returns true if a decorator is a plain name.
+fn has_mark(l: &Lower<'_>, marks: &[Annotation], name: &str) -> bool {
+    marks.iter().any(|m| matches!(&l.module.expr(m.name).kind, ExprKind::Name(s) if l.module.word(*s) == name))
 }
 
 fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
@@ -261,7 +264,7 @@ fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
     out
 }
 
-fn class(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> StmtKind {
+fn class(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> StmtKind {
     let name = field(node, "name").map(|n| l.sym_of(n));
     let mut class = Class { span: span(node), name, marks, ..Default::default() };
     for base in field(node, "superclasses").map(children).unwrap_or_default() {
@@ -541,17 +544,17 @@ fn comparison(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     l.expr(node, ExprKind::Not(zero))
 }
 
-fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Item> {
+fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<CollectionItem> {
     let mut out = Vec::new();
     for n in children(node) {
         let item = match (n.kind(), field(n, "key"), field(n, "value")) {
             ("pair", Some(key), Some(value)) => {
-                Item { key: Some(expr(l, key)), value: expr(l, value), is_spread: false }
+                CollectionItem { key: Some(expr(l, key)), value: expr(l, value), is_spread: false }
             }
             ("list_splat" | "dictionary_splat" | "list_splat_pattern", ..) => {
-                Item { key: None, value: first(l, n), is_spread: true }
+                CollectionItem { key: None, value: first(l, n), is_spread: true }
             }
-            _ => Item { key: None, value: expr(l, n), is_spread: false },
+            _ => CollectionItem { key: None, value: expr(l, n), is_spread: false },
         };
         out.push(item);
     }

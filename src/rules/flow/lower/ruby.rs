@@ -9,7 +9,7 @@ mod idiom;
 mod value;
 
 use super::super::shape::{
-    Block, Case, Catch, Class, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, Stmt, StmtKind,
+    Catch, Class, CodeBlock, ExprId, ExprKind, Field, Function, FunctionId, Op, Param, Stmt, StmtKind, SwitchCase,
 };
 use super::{Lower, children, field, fields, span, stmt};
 use std::collections::{HashMap, HashSet};
@@ -31,7 +31,7 @@ struct Ruby<'l, 't, 'n> {
 }
 
 /// Lowers a file.
-pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> Block {
+pub(super) fn file(l: &mut Lower<'_>, root: Node<'_>) -> CodeBlock {
     let mut r = Ruby {
         l,
         methods: HashSet::new(),
@@ -75,17 +75,17 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     /// Lowers all statements inside a node.
-    fn body(&mut self, node: Node<'n>) -> Block {
+    fn body(&mut self, node: Node<'n>) -> CodeBlock {
         let mut out = Vec::new();
         self.statements(&children(node), &mut out);
         out
     }
 
-    fn body_of(&mut self, node: Node<'n>, name: &str) -> Block {
+    fn body_of(&mut self, node: Node<'n>, name: &str) -> CodeBlock {
         field(node, name).map(|n| self.body(n)).unwrap_or_default()
     }
 
-    fn statements(&mut self, nodes: &[Node<'n>], out: &mut Block) {
+    fn statements(&mut self, nodes: &[Node<'n>], out: &mut CodeBlock) {
         if nodes.iter().any(|n| matches!(n.kind(), "rescue" | "ensure" | "else")) {
             if let Some(first) = nodes.first() {
                 let kind = self.attempt(nodes);
@@ -98,14 +98,14 @@ impl<'n> Ruby<'_, '_, 'n> {
         }
     }
 
-    fn statement(&mut self, node: Node<'n>, out: &mut Block) {
+    fn statement(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         if self.l.enter() {
             self.statement_inside(node, out);
             self.l.leave();
         }
     }
 
-    fn statement_inside(&mut self, node: Node<'n>, out: &mut Block) {
+    fn statement_inside(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         let kind = match node.kind() {
             "ERROR"
             | "program"
@@ -154,7 +154,7 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     /// Lowers a call as a statement: a loop, or a call that does not return.
-    fn call_statement(&mut self, node: Node<'n>, out: &mut Block) {
+    fn call_statement(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         if let Some(kind) = self.loop_call(node) {
             out.push(stmt(node, kind));
             return;
@@ -172,7 +172,7 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     /// Lowers `a and return`, `a or raise "…"` and `a && b` to a branch.
-    fn short_circuit(&mut self, node: Node<'n>, out: &mut Block) {
+    fn short_circuit(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         let operator = field(node, "operator").map(|o| self.l.text(o)).unwrap_or_default();
         let parts = (field(node, "left"), field(node, "right"));
         let ("and" | "or" | "&&" | "||", (Some(left), Some(right))) = (operator, parts) else {
@@ -302,9 +302,9 @@ impl<'n> Ruby<'_, '_, 'n> {
                     let tests = fields(part, "pattern");
                     let tests = tests.into_iter().filter_map(|p| children(p).first().copied()).collect::<Vec<_>>();
                     let tests = tests.into_iter().map(|t| self.expr(t)).collect();
-                    cases.push(Case { tests, body: self.body_of(part, "body") });
+                    cases.push(SwitchCase { tests, body: self.body_of(part, "body") });
                 }
-                "else" => cases.push(Case { tests: Vec::new(), body: self.body(part) }),
+                "else" => cases.push(SwitchCase { tests: Vec::new(), body: self.body(part) }),
                 _ => {}
             }
         }
@@ -316,10 +316,10 @@ impl<'n> Ruby<'_, '_, 'n> {
         let mut cases = Vec::new();
         for part in fields(node, "clauses") {
             let test = field(part, "pattern").map(|p| self.expr(p));
-            cases.push(Case { tests: test.into_iter().collect(), body: self.body_of(part, "body") });
+            cases.push(SwitchCase { tests: test.into_iter().collect(), body: self.body_of(part, "body") });
         }
         if let Some(part) = field(node, "else") {
-            cases.push(Case { tests: Vec::new(), body: self.body(part) });
+            cases.push(SwitchCase { tests: Vec::new(), body: self.body(part) });
         }
         StmtKind::Switch { subject, cases, falls_through: false }
     }
@@ -483,7 +483,7 @@ impl<'n> Ruby<'_, '_, 'n> {
 }
 
 /// Turns the last expressions of a body into its result.
-fn return_last(body: &mut Block) {
+fn return_last(body: &mut CodeBlock) {
     let Some(last) = body.last_mut() else { return };
     match &mut last.kind {
         StmtKind::Expr(id) => last.kind = StmtKind::Return(Some(*id)),
@@ -502,7 +502,7 @@ fn return_last(body: &mut Block) {
 }
 
 /// Stores the last expressions of a body in a variable.
-fn store_last(l: &mut Lower<'_>, node: Node<'_>, target: ExprId, body: &mut Block) {
+fn store_last(l: &mut Lower<'_>, node: Node<'_>, target: ExprId, body: &mut CodeBlock) {
     let Some(last) = body.last_mut() else { return };
     match &mut last.kind {
         StmtKind::Expr(id) => {

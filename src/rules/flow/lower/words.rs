@@ -82,14 +82,22 @@ fn is_repeated_atom(group: &str) -> bool {
         return !a.is_empty() && (a == b || (a.len() == 1 && b == format!("{a}{a}")));
     }
     let Some(parts) = atoms(group) else { return false };
-    let is_repeated = |p: &(&str, Option<char>)| matches!(p.1, Some('+' | '*')) && p.0 != "^";
-    let is_optional = |p: &(&str, Option<char>)| matches!(p.1, Some('?' | '*'));
     match parts.as_slice() {
         [one] => is_repeated(one),
         [one, (".", None)] => is_repeated(one),
         [one, two] => (is_repeated(one) && is_optional(two)) || (is_optional(one) && is_repeated(two)),
         _ => false,
     }
+}
+
+/// Returns true if an atom, which is given with its quantifier, can match a text of any length.
+fn is_repeated(atom: &(&str, Option<char>)) -> bool {
+    matches!(atom.1, Some('+' | '*')) && atom.0 != "^"
+}
+
+/// Returns true if an atom, which is given with its quantifier, can match the empty text.
+fn is_optional(atom: &(&str, Option<char>)) -> bool {
+    matches!(atom.1, Some('?' | '*'))
 }
 
 /// Returns the atoms of an expression with their quantifiers, if they are characters, classes, and groups without a choice.
@@ -155,7 +163,6 @@ pub(super) fn hashes_password(function: &str) -> bool {
 
 /// Returns the next name of a password, starting at an offset.
 fn next_password(text: &str, from: usize) -> Option<(usize, usize)> {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let mut from = from;
     loop {
         let rest = text.get(from..)?;
@@ -170,6 +177,17 @@ fn next_password(text: &str, from: usize) -> Option<(usize, usize)> {
         }
         from = end;
     }
+}
+
+/// Returns the last word of a path: `token` of `@user.token`, `id` of `params[:id]`, `Token` of `string(s.cfg.Token)`.
+pub(super) fn last_word(text: &str) -> &str {
+    let text = text.trim_end_matches(|c: char| !is_word(c));
+    text.rsplit(|c: char| !is_word(c)).next().unwrap_or_default()
+}
+
+/// Returns true for a character of a name.
+pub(super) fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 #[cfg(test)]

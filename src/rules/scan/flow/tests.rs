@@ -22,11 +22,11 @@ fn scan_at(path: &str, old: Option<&str>, new: &str) -> Vec<Finding> {
 
 /// Does the same with rules of a team: the names and contents of their files.
 fn scan_with(path: &str, old: Option<&str>, new: &str, team: &[(String, String)]) -> Vec<Finding> {
-    let side = || Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
+    let side = Side { path: RepoPath::from(path), mode: FileMode::Regular, id: None };
     let kind = if old.is_some() { ChangeKind::Modified } else { ChangeKind::Added };
-    let bytes = |text: &str| text.as_bytes().to_vec();
-    let body = Body::of_file(&RepoPath::from(path), old.map(bytes), Some(bytes(new)), Attribute::Unset);
-    let file = FileChange { entry: Entry { kind, old: old.map(|_| side()), new: Some(side()) }, body };
+    let (before, after) = (old.map(|text| text.as_bytes().to_vec()), new.as_bytes().to_vec());
+    let body = Body::of_file(&side.path, before, Some(after), Attribute::Unset);
+    let file = FileChange { entry: Entry { kind, old: old.map(|_| side.clone()), new: Some(side) }, body };
     let rules = RuleSet::new(&RulesPolicy::default(), team).unwrap();
     let mut out = Vec::new();
     rules.scan(&file, Scope::All, &mut out);
@@ -79,11 +79,11 @@ fn a_changed_source_or_step_completes_a_flow_into_an_old_sink() {
 
 #[test]
 fn a_step_by_another_name_completes_a_flow() {
-    let express = |names: &str, step: &str| {
+    fn express(names: &str, step: &str) -> String {
         format!(
             "{names}\nconst app = require('express')();\napp.get('/a', (req, res) => {{\n  const host = req.query.host;\n{step}}});\n"
         )
-    };
+    }
     for names in [
         "const { exec: run } = require('child_process');",
         "import { exec as run } from 'child_process';",
@@ -157,7 +157,9 @@ fn severity_and_confidence_follow_where_the_value_comes_from() {
     let argument =
         "import sys, sqlite3\n\ndef main(cursor):\n    query = \"SELECT \" + sys.argv[1]\n    cursor.execute(query)\n";
     let found = scan(None, argument);
-    let weight = |f: &Finding| (f.severity(), f.confidence());
+    fn weight(f: &Finding) -> (Severity, Confidence) {
+        (f.severity(), f.confidence())
+    }
     assert!(found.iter().any(|f| weight(f) == (Severity::Major, Confidence::Medium)), "{found:?}");
     let unknown = "def load(cursor, name):\n    query = \"SELECT * FROM t WHERE n = '\" + name + \"'\"\n    cursor.execute(query)\n";
     let found = scan(None, unknown);
@@ -275,11 +277,11 @@ fn a_script_of_a_page_is_read_where_it_is() {
 
 #[test]
 fn every_word_has_a_rule_and_every_rule_a_word() {
-    for kind in flow::Kind::ALL {
-        assert!(rule_of(Subject::Flow(*kind)).is_some(), "{}", kind.name());
+    for kind in flow::SinkKind::ALL {
+        assert!(rule_of(FlowSubject::Flow(*kind)).is_some(), "{}", kind.name());
     }
     for word in flow::call_words() {
-        assert!(rule_of(Subject::Rule(word)).is_some(), "{word}");
+        assert!(rule_of(FlowSubject::Rule(word)).is_some(), "{word}");
     }
     let known: Vec<&str> = catalogue().map(|r| &*r.id).collect();
     for (word, id) in RULES.iter().chain(CALLS) {
@@ -330,12 +332,12 @@ fn code_that_cannot_run_does_not_prove_that_its_data_is_harmless() {
 
 #[test]
 fn a_chain_of_checks_counts_only_if_the_route_rejects_errors() {
-    let with = |chain: &str, code: &str| {
+    fn with(chain: &str, code: &str) -> Severity {
         let route =
             ROUTE.replace("(\\\\d+)', (", &format!("', {chain}, (")).replace("=> {\n", &format!("=> {{\n{code}"));
         assert_ne!(route, ROUTE);
         of_route(&route).0
-    };
+    }
     let check = "  if (!validationResult(req).isEmpty()) return res.sendStatus(400);\n";
     assert_eq!(with("param('id').isInt()", check), Severity::Suggestion);
     assert_eq!(with("[param('id').isInt(), validate]", ""), Severity::Suggestion);

@@ -60,11 +60,11 @@ fn code_with_a_syntax_error_is_not_matched() {
 #[test]
 fn policy_and_comments_apply_as_to_other_rules() {
     let text = code("_", "state", 0);
-    let with = |policy: RulesPolicy| RuleSet::new(&policy, &[]).unwrap();
-    let disabled = with(RulesPolicy { disable: vec![ID.to_owned()], ..RulesPolicy::default() });
+    let policy = RulesPolicy { disable: vec![ID.to_owned()], ..RulesPolicy::default() };
+    let disabled = RuleSet::new(&policy, &[]).unwrap();
     assert_eq!(lines(&found(&disabled, "src/a.rs", None, &text)), []);
     let severity = [(ID.to_owned(), Severity::Critical)].into_iter().collect();
-    let raised = with(RulesPolicy { severity, ..RulesPolicy::default() });
+    let raised = RuleSet::new(&RulesPolicy { severity, ..RulesPolicy::default() }, &[]).unwrap();
     assert_eq!(found(&raised, "src/a.rs", None, &text)[0].severity(), Severity::Critical);
     let comment = format!("    // claude-reviewer: ignore[{ID}] waits for the writer\n    let _ =");
     let suppressed = found(&built_in(), "src/a.rs", None, &text.replace("    let _ =", &comment));

@@ -1,7 +1,7 @@
 //! Memory errors that the text of one function shows.
 
-use super::super::super::shape::{Block, StmtKind};
-use super::super::words::has_secret_name;
+use super::super::super::shape::{CodeBlock, StmtKind};
+use super::super::words::{has_secret_name, is_word};
 use super::super::{child, children, field, fields, integer, stmt};
 use super::C;
 use std::collections::{HashMap, HashSet};
@@ -30,7 +30,7 @@ pub(super) struct Locals<'t> {
 }
 
 /// The use of a pointer by a statement after the pointer was freed.
-enum Use<'n> {
+enum UseAfterFree<'n> {
     /// The statement does not name the pointer.
     None,
     /// The statement assigns the pointer, or its effect is unknown.
@@ -152,13 +152,13 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    fn note(&mut self, node: Node<'n>, name: &str, out: &mut Block) {
+    fn note(&mut self, node: Node<'n>, name: &str, out: &mut CodeBlock) {
         let id = self.l.call(node, name, Vec::new());
         out.push(stmt(node, StmtKind::Expr(id)));
     }
 
     /// Adds a call if statements of one block use or free a pointer after they freed it.
-    pub(super) fn frees(&mut self, nodes: &[Node<'n>], out: &mut Block) {
+    pub(super) fn frees(&mut self, nodes: &[Node<'n>], out: &mut CodeBlock) {
         let mut pairs = 0;
         for (i, node) in nodes.iter().enumerate() {
             let Some(name) = self.freed(*node).or_else(|| self.freed_in_branch(*node)) else { continue };
@@ -177,10 +177,10 @@ impl<'n, 't> C<'_, 't> {
                     break;
                 }
                 match self.use_of(*later, name) {
-                    Use::None => {}
-                    Use::Other => break,
-                    Use::Free(at) => self.note(at, "__double_free", out),
-                    Use::Read(at) => {
+                    UseAfterFree::None => {}
+                    UseAfterFree::Other => break,
+                    UseAfterFree::Free(at) => self.note(at, "__double_free", out),
+                    UseAfterFree::Read(at) => {
                         // After a branch that frees the pointer, another condition may guard the
                         // use.
                         if is_sure {
@@ -229,9 +229,8 @@ impl<'n, 't> C<'_, 't> {
     }
 
     /// Returns how a statement uses a pointer that was freed before.
-    fn use_of(&self, node: Node<'n>, name: &str) -> Use<'n> {
+    fn use_of(&self, node: Node<'n>, name: &str) -> UseAfterFree<'n> {
         let text = self.l.text(node);
-        let is_word = |c: char| c.is_alphanumeric() || c == '_';
         let mut from = 0;
         while let Some(at) = text.get(from..).and_then(|t| t.find(name)) {
             let start = from + at;
@@ -255,21 +254,23 @@ impl<'n, 't> C<'_, 't> {
                 let read = reads.iter().filter_map(|r| code.find(r.as_str())).min();
                 let offset = node.start_byte() + end + (after.len() - rest.len());
                 let read = read.and_then(|r| node.descendant_for_byte_range(offset + r, offset + r + 1));
-                return read.map_or(Use::Other, Use::Read);
+                return read.map_or(UseAfterFree::Other, UseAfterFree::Read);
             }
             // An address or a size does not read the data behind the pointer.
             let is_address = before.ends_with('&') && !before.ends_with("&&");
             if is_address || before.ends_with("sizeof(") || before.ends_with("sizeof ") {
-                return Use::Other;
+                return UseAfterFree::Other;
             }
             let offset = node.start_byte() + start;
-            let Some(place) = node.descendant_for_byte_range(offset, offset + name.len()) else { return Use::Other };
+            let Some(place) = node.descendant_for_byte_range(offset, offset + name.len()) else {
+                return UseAfterFree::Other;
+            };
             if before.ends_with("free(") && node.kind() == "if_statement" {
-                return Use::Free(place);
+                return UseAfterFree::Free(place);
             }
-            return if self.is_dereferenced(place) { Use::Read(place) } else { Use::Other };
+            return if self.is_dereferenced(place) { UseAfterFree::Read(place) } else { UseAfterFree::Other };
         }
-        Use::None
+        UseAfterFree::None
     }
 
     /// Returns true if the data behind a pointer is used: `*p`, `p->x`, `p[i]`, or an argument of a call.
@@ -300,7 +301,7 @@ impl<'n, 't> C<'_, 't> {
         false
     }
 
-    pub(super) fn return_of_stack(&mut self, node: Node<'n>, value: Option<Node<'n>>, out: &mut Block) {
+    pub(super) fn return_of_stack(&mut self, node: Node<'n>, value: Option<Node<'n>>, out: &mut CodeBlock) {
         let Some(value) = value else { return };
         let text = self.l.text(value);
         let is_array = value.kind() == "identifier" && self.locals.automatic.contains(text);
@@ -313,7 +314,7 @@ impl<'n, 't> C<'_, 't> {
     }
 
     /// Adds a call with the size of `char buf[n]`, which the interpreter checks.
-    pub(super) fn variable_length(&mut self, declarator: Node<'n>, out: &mut Block) {
+    pub(super) fn variable_length(&mut self, declarator: Node<'n>, out: &mut CodeBlock) {
         if declarator.kind() != "array_declarator" {
             return;
         }
@@ -327,7 +328,7 @@ impl<'n, 't> C<'_, 't> {
     }
 
     /// Adds a call for an index past the end: `buf[10]` of `char buf[10]`, `buf[sizeof(buf)]`.
-    pub(super) fn past_end(&mut self, node: Node<'n>, key: Node<'n>, out: &mut Block) {
+    pub(super) fn past_end(&mut self, node: Node<'n>, key: Node<'n>, out: &mut CodeBlock) {
         let Some(array) = field(node, "argument").filter(|a| a.kind() == "identifier") else { return };
         let Some(size) = self.locals.arrays.get(self.l.text(array)).copied().flatten() else { return };
         let is_address =
@@ -338,7 +339,7 @@ impl<'n, 't> C<'_, 't> {
     }
 
     /// Adds a call for a loop past the end: `for (i = 0; i <= N; i++) buf[i] = …` with `buf[N]`.
-    pub(super) fn loop_past_end(&mut self, node: Node<'n>, out: &mut Block) {
+    pub(super) fn loop_past_end(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         let Some(test) = field(node, "condition").filter(|c| c.kind() == "binary_expression") else { return };
         let operator = field(test, "operator").map(|o| self.l.text(o)).unwrap_or_default();
         let (Some(left), Some(right)) = (field(test, "left"), field(test, "right")) else { return };
@@ -393,13 +394,17 @@ impl<'n, 't> C<'_, 't> {
 
     /// Returns true if the function measures a text for a purpose other than the size of a copy.
     fn has_measured(&self, source: &str) -> bool {
-        let count = |word: &str| self.locals.text.matches(word).count();
-        let sizes = count(&format!(", strlen({source})"));
-        count(&format!("strlen({source})")) > sizes || count(&format!("strnlen({source}")) > 0
+        let sizes = self.count_of(&format!(", strlen({source})"));
+        self.count_of(&format!("strlen({source})")) > sizes || self.count_of(&format!("strnlen({source}")) > 0
+    }
+
+    /// Returns how often a text occurs in the function.
+    fn count_of(&self, text: &str) -> usize {
+        self.locals.text.matches(text).count()
     }
 
     /// Checks the sizes and targets of a call of libc.
-    pub(super) fn memory_of_call(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut Block) {
+    pub(super) fn memory_of_call(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut CodeBlock) {
         match name {
             "strcpy" | "strcat" | "stpcpy" => self.copy(node, list, out),
             "sprintf" | "vsprintf" => self.format(node, list, out),
@@ -426,11 +431,11 @@ impl<'n, 't> C<'_, 't> {
             "rand" | "random" if self.makes_secret() => self.note(node, "__secret_from_rand", out),
             "memcmp" | "strcmp" | "strncmp" => {
                 let words = ["hmac", "mac", "token", "signature", "expected_tag"];
-                let last = |n: &Node<'n>| {
-                    let t = self.l.text(*n).to_ascii_lowercase();
+                let secrets = list.iter().take(2).filter(|n| {
+                    let t = self.l.text(**n).to_ascii_lowercase();
                     words.iter().any(|w| t.ends_with(w))
-                };
-                if list.iter().take(2).filter(|n| last(n)).count() == 2 {
+                });
+                if secrets.count() == 2 {
                     self.note(node, "__secret_compare", out);
                 }
             }
@@ -444,7 +449,7 @@ impl<'n, 't> C<'_, 't> {
         has_secret_name(head.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
     }
 
-    fn copy(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut Block) {
+    fn copy(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut CodeBlock) {
         let [target, source] = list else { return };
         let (target, text) = (self.l.text(*target), self.l.text(*source));
         let known = self.locals.arrays.get(target).or_else(|| self.locals.heaps.get(target).filter(|s| s.is_some()));
@@ -461,7 +466,7 @@ impl<'n, 't> C<'_, 't> {
         }
     }
 
-    fn format(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut Block) {
+    fn format(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut CodeBlock) {
         let Some(format) = list.get(1).filter(|f| f.kind() == "string_literal") else { return };
         let text = self.l.text(*format);
         if !text.contains("%s") {
@@ -491,7 +496,7 @@ impl<'n, 't> C<'_, 't> {
         out.push(stmt(node, StmtKind::Expr(id)));
     }
 
-    fn sized(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut Block) {
+    fn sized(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut CodeBlock) {
         let at = match name {
             "snprintf" | "fgets" => 1,
             _ => 2,
@@ -542,7 +547,7 @@ impl<'n, 't> C<'_, 't> {
     }
 
     /// Adds a call for `fread(buf, size, count, file)` that reads more bytes than `buf` has.
-    fn items(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut Block) {
+    fn items(&mut self, node: Node<'n>, list: &[Node<'n>], out: &mut CodeBlock) {
         let [target, size, count, ..] = list else { return };
         let target = self.l.text(*target);
         let Some(Some(length)) = self.locals.arrays.get(target).copied() else { return };
@@ -555,13 +560,13 @@ impl<'n, 't> C<'_, 't> {
     }
 
     /// Adds a call for `std::cin >> buf` into an array of characters.
-    pub(super) fn stream_into(&mut self, node: Node<'n>, target: Node<'n>, out: &mut Block) {
+    pub(super) fn stream_into(&mut self, node: Node<'n>, target: Node<'n>, out: &mut CodeBlock) {
         if self.locals.bytes.contains(self.l.text(target)) {
             self.note(node, "__unsafe_copy", out);
         }
     }
 
-    fn allocation(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut Block) {
+    fn allocation(&mut self, node: Node<'n>, name: &str, list: &[Node<'n>], out: &mut CodeBlock) {
         let Some(size) = list.last() else { return };
         let text = self.l.text(*size);
         let around = node.parent().map(|p| self.l.text(p)).unwrap_or_default();
@@ -590,7 +595,7 @@ impl<'n, 't> C<'_, 't> {
     }
 
     /// Adds a call if a secret is assigned from `rand`.
-    pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut Block) {
+    pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut CodeBlock) {
         let text = self.l.text(value);
         let name = self.l.text(target);
         let name = name.split('[').next().unwrap_or_default();

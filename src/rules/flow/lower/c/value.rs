@@ -1,6 +1,6 @@
 //! Expressions of C and C++.
 
-use super::super::super::shape::{Arg, Block, ExprId, ExprKind, Item, Op, StmtKind};
+use super::super::super::shape::{Arg, CodeBlock, CollectionItem, ExprId, ExprKind, Op, StmtKind};
 use super::super::{children, field, integer, plain, stmt, unescape};
 use super::C;
 use tree_sitter::Node;
@@ -111,7 +111,8 @@ impl<'n> C<'_, '_> {
             }
             "initializer_list" | "argument_list" => {
                 let values = self.all(node);
-                let items = values.into_iter().map(|value| Item { key: None, value, is_spread: false }).collect();
+                let items =
+                    values.into_iter().map(|value| CollectionItem { key: None, value, is_spread: false }).collect();
                 ExprKind::Collection(items)
             }
             "sizeof_expression" | "alignof_expression" | "offsetof_expression" => ExprKind::Int(8),
@@ -124,7 +125,7 @@ impl<'n> C<'_, '_> {
     fn index(&mut self, node: Node<'n>) -> ExprId {
         let of = self.expr_of(node, "argument");
         let Some(key) = field(node, "index").or_else(|| field(node, "indices")) else { return of };
-        let mut body: Block = Vec::new();
+        let mut body: CodeBlock = Vec::new();
         self.past_end(node, key, &mut body);
         let id = self.expr(key);
         if key.kind() == "identifier" && self.is_number_of_input(key) {
@@ -136,7 +137,7 @@ impl<'n> C<'_, '_> {
     }
 
     /// Returns an expression that runs statements before its value is evaluated.
-    fn after(&mut self, node: Node<'n>, body: Block, value: ExprId) -> ExprId {
+    fn after(&mut self, node: Node<'n>, body: CodeBlock, value: ExprId) -> ExprId {
         if body.is_empty() {
             return value;
         }
@@ -159,7 +160,7 @@ impl<'n> C<'_, '_> {
 
     /// Returns the target of an assignment. `*p = x` and `buf[i] = x` change the contents of `p`
     /// and `buf`.
-    fn place(&mut self, node: Node<'n>, body: &mut Block) -> ExprId {
+    fn place(&mut self, node: Node<'n>, body: &mut CodeBlock) -> ExprId {
         match node.kind() {
             "subscript_expression" => {
                 let of = self.expr_of(node, "argument");
@@ -234,7 +235,7 @@ impl<'n> C<'_, '_> {
         let Some(function) = field(node, "function") else { return self.first(node) };
         let list = field(node, "arguments").map(children).unwrap_or_default();
         let name = self.l.text(function).trim_start_matches("std::").trim_start_matches("::");
-        let mut body: Block = Vec::new();
+        let mut body: CodeBlock = Vec::new();
         self.memory_of_call(node, name, &list, &mut body);
         let writes = matches!(
             name,
@@ -321,7 +322,11 @@ impl<'n> C<'_, '_> {
         let source = args.get(first)?.value;
         let (op, value) = match name {
             "sprintf" | "asprintf" | "snprintf" => {
-                let items = args.get(first + 1..)?.iter().map(|a| Item { key: None, value: a.value, is_spread: false });
+                let items = args.get(first + 1..)?.iter().map(|a| CollectionItem {
+                    key: None,
+                    value: a.value,
+                    is_spread: false,
+                });
                 let items = items.collect();
                 let values = self.l.expr(node, ExprKind::Collection(items));
                 (None, self.l.expr(node, ExprKind::Binary { op: Op::Rem, left: source, right: values }))

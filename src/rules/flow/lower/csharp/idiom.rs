@@ -1,6 +1,6 @@
 //! Idioms of .NET that are recognised by words of the code.
 
-use super::super::super::shape::{Block, StmtKind};
+use super::super::super::shape::{CodeBlock, StmtKind};
 use super::super::words::{has_secret_name, hashes_password};
 use super::super::{child, children, field, stmt};
 use super::CSharp;
@@ -87,7 +87,7 @@ pub(super) fn is_service(ty: &str) -> bool {
 
 impl<'n> CSharp<'_, '_> {
     /// Adds a call if an assignment stores a number of `Random` as a secret.
-    pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut Block) {
+    pub(super) fn idiom_of_assignment(&mut self, target: Node<'n>, value: Node<'n>, out: &mut CodeBlock) {
         let text = self.l.text(value);
         let name = self.l.text(target);
         let name = name.rsplit('.').next().unwrap_or_default();
@@ -120,7 +120,7 @@ impl<'n> CSharp<'_, '_> {
     }
 
     /// Adds a call if a method reads the claims of a token without checking its signature.
-    pub(super) fn unverified_token(&mut self, node: Node<'n>, name: &str, out: &mut Block) {
+    pub(super) fn unverified_token(&mut self, node: Node<'n>, name: &str, out: &mut CodeBlock) {
         if !matches!(name, "ReadJwtToken" | "ReadJsonWebToken") {
             return;
         }
@@ -134,7 +134,7 @@ impl<'n> CSharp<'_, '_> {
     }
 
     /// Adds a call if a method that hashes a password uses a fast hash.
-    pub(super) fn password_hash(&mut self, node: Node<'n>, name: &str, out: &mut Block) {
+    pub(super) fn password_hash(&mut self, node: Node<'n>, name: &str, out: &mut CodeBlock) {
         let name = name.rsplit("Cryptography.").next().unwrap_or_default();
         let class = name.strip_suffix(".Create").or(name.strip_suffix(".HashData")).unwrap_or(name);
         let ends = ["", "Managed", "CryptoServiceProvider", "Cng"];
@@ -153,29 +153,19 @@ impl<'n> CSharp<'_, '_> {
     /// Returns true if `==` compares a secret with a value of the request.
     pub(super) fn is_secret_comparison(&self, node: Node<'n>, left: Node<'n>, right: Node<'n>) -> bool {
         let (a, b) = (self.l.text(left), self.l.text(right));
-        let last = |t: &str| -> bool {
-            let t = t.trim_end_matches(|c: char| !c.is_alphanumeric()).replace('-', "");
-            has_secret_name(t.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
-        };
-        let is_constant = |n: Node<'_>| n.kind().ends_with("literal") || n.kind() == "null_literal";
-        let is_input = |t: &str| t.contains("Request.") || t.contains("Request[") || t.contains("Headers[");
-        let made =
-            |t: &str| t.contains("hmac") || t.contains("signature") || t.contains("Signature") || t.contains("Hmac");
-        let is_made = made(a) && made(b) && last(a) && last(b);
         node.kind() == "binary_expression"
             && !is_constant(left)
             && !is_constant(right)
-            && ((last(a) && last(b) && (is_input(a) || is_input(b))) || is_made)
+            && ends_with_secret(a)
+            && ends_with_secret(b)
+            && (is_input(a) || is_input(b) || (is_signature(a) && is_signature(b)))
     }
 
     /// Adds a call for each `[HttpPost]` action of an MVC controller without an antiforgery token.
-    pub(super) fn missing_antiforgery(&mut self, node: Node<'n>, out: &mut Block) {
+    pub(super) fn missing_antiforgery(&mut self, node: Node<'n>, out: &mut CodeBlock) {
         let Some(bases) = child(node, "base_list") else { return };
         let bases = self.l.text(bases);
-        let attributes = |c: &Self, n: Node<'n>| -> String {
-            children(n).into_iter().filter(|a| a.kind() == "attribute_list").map(|a| c.l.text(a)).collect()
-        };
-        let own = attributes(self, node);
+        let own = self.attributes_of(node);
         if !bases.contains("Controller")
             || ["ControllerBase", "ApiController", "OData"].iter().any(|w| bases.contains(w))
             || ["ntiforgery", "ntiForgery", "ApiController", "Route(\"api"].iter().any(|w| own.contains(w))
@@ -197,7 +187,7 @@ impl<'n> CSharp<'_, '_> {
             if method.kind() != "method_declaration" {
                 continue;
             }
-            let marks = attributes(self, method);
+            let marks = self.attributes_of(method);
             let is_form = marks.contains("HttpPost") && !marks.contains("ntiForgery") && !marks.contains("ntiforgery");
             let ty = field(method, "returns").map(|t| self.l.text(t)).unwrap_or_default();
             if is_form && ty.contains("Result") && !ty.contains("JsonResult") && !marks.contains("AllowAnonymous") {
@@ -206,6 +196,11 @@ impl<'n> CSharp<'_, '_> {
                 out.push(stmt(name, StmtKind::Expr(id)));
             }
         }
+    }
+
+    /// Returns the text of the attributes of a class or a method.
+    fn attributes_of(&self, node: Node<'n>) -> String {
+        children(node).into_iter().filter(|a| a.kind() == "attribute_list").map(|a| self.l.text(a)).collect()
     }
 
     /// Returns true for a call that looks up a record in a service of the class:
@@ -256,4 +251,25 @@ impl<'n> CSharp<'_, '_> {
         }
         false
     }
+}
+
+/// Returns true if an expression ends with the name of a secret.
+fn ends_with_secret(text: &str) -> bool {
+    let text = text.trim_end_matches(|c: char| !c.is_alphanumeric()).replace('-', "");
+    has_secret_name(text.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default())
+}
+
+/// Returns true for a literal.
+fn is_constant(node: Node<'_>) -> bool {
+    node.kind().ends_with("literal") || node.kind() == "null_literal"
+}
+
+/// Returns true if an expression reads data of a request.
+fn is_input(text: &str) -> bool {
+    text.contains("Request.") || text.contains("Request[") || text.contains("Headers[")
+}
+
+/// Returns true if an expression names a signature.
+fn is_signature(text: &str) -> bool {
+    text.contains("hmac") || text.contains("signature") || text.contains("Signature") || text.contains("Hmac")
 }

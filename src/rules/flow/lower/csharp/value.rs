@@ -1,6 +1,8 @@
 //! Expressions of C#.
 
-use super::super::super::shape::{Arg, Arm, Block, ExprId, ExprKind, Function, Item, Op, Param, StmtKind};
+use super::super::super::shape::{
+    Arg, Arm, CodeBlock, CollectionItem, ExprId, ExprKind, Function, Op, Param, StmtKind,
+};
 use super::super::words::is_exponential;
 use super::super::{child, children, field, integer, plain, span, stmt, unescape};
 use super::{CSharp, operator};
@@ -54,7 +56,7 @@ impl<'n> CSharp<'_, '_> {
         match node.kind() {
             "tuple_pattern" | "parenthesized_variable_designation" | "tuple_expression" => {
                 let items = children(node).into_iter().map(|n| self.target(n));
-                let items = items.map(|value| Item { key: None, value, is_spread: false }).collect();
+                let items = items.map(|value| CollectionItem { key: None, value, is_spread: false }).collect();
                 self.l.expr(node, ExprKind::Collection(items))
             }
             "argument" => match children(node).last() {
@@ -211,10 +213,9 @@ impl<'n> CSharp<'_, '_> {
         let name = if name.kind() == "generic_name" { children(name).first().copied().unwrap_or(name) } else { name };
         let word = self.l.text(name);
         let control = self.l.text(of).trim_start_matches("this.");
-        let starts = |list: &[&str]| list.iter().any(|p| control.strip_prefix(p).is_some_and(begins_word));
-        let of = if matches!(word, "Text" | "Value") && starts(&["txt", "tb", "textBox", "hdn", "hid"]) {
+        let of = if matches!(word, "Text" | "Value") && has_prefix(control, &["txt", "tb", "textBox", "hdn", "hid"]) {
             self.l.named(of, "__textbox")
-        } else if word == "Text" && self.is_web && starts(&["lbl", "lit", "ltl", "label", "literal"]) {
+        } else if word == "Text" && self.is_web && has_prefix(control, &["lbl", "lit", "ltl", "label", "literal"]) {
             self.l.named(of, "__label")
         } else {
             self.expr(of)
@@ -285,7 +286,7 @@ impl<'n> CSharp<'_, '_> {
         {
             callee = self.l.named(function, "__interpolated_sql");
         }
-        let mut body: Block = Vec::new();
+        let mut body: CodeBlock = Vec::new();
         if name == "TryGetValue"
             && let ExprKind::Member { of, .. } = self.l.module.expr(callee).kind
             && let Some(target) = args.get(1).map(|a| a.value)
@@ -314,7 +315,7 @@ impl<'n> CSharp<'_, '_> {
     }
 
     /// Adds a call for each argument that is a regular expression with a nested quantifier.
-    fn exponential(&mut self, list: Option<Node<'n>>, body: &mut Block) {
+    fn exponential(&mut self, list: Option<Node<'n>>, body: &mut CodeBlock) {
         for a in list.map(children).unwrap_or_default() {
             let Some(text) = children(a).last().copied() else { continue };
             if matches!(text.kind(), "string_literal" | "verbatim_string_literal")
@@ -347,7 +348,7 @@ impl<'n> CSharp<'_, '_> {
         let class = self.l.path(node, &word);
         let list = field(node, "arguments").or_else(|| child(node, "argument_list"));
         let mut args = list.map(|l| self.arguments(l)).unwrap_or_default();
-        let mut body: Block = Vec::new();
+        let mut body: CodeBlock = Vec::new();
         if word == "Regex" {
             self.exponential(list, &mut body);
         }
@@ -415,9 +416,13 @@ impl<'n> CSharp<'_, '_> {
             match (n.kind(), field(n, "left"), field(n, "right")) {
                 ("assignment_expression", Some(key), Some(value)) => {
                     let key = self.expr(key);
-                    items.push(Item { key: Some(key), value: self.expr(value), is_spread: false });
+                    items.push(CollectionItem { key: Some(key), value: self.expr(value), is_spread: false });
                 }
-                _ => items.push(Item { key: None, value: self.expr(n), is_spread: n.kind() == "spread_element" }),
+                _ => items.push(CollectionItem {
+                    key: None,
+                    value: self.expr(n),
+                    is_spread: n.kind() == "spread_element",
+                }),
             }
         }
         self.l.expr(node, ExprKind::Collection(items))
@@ -440,7 +445,7 @@ impl<'n> CSharp<'_, '_> {
             let text = self.l.text(key);
             let text = text.rsplit('.').next().unwrap_or_default();
             let key = self.l.constant(key, text);
-            items.push(Item { key: Some(key), value: self.expr(value), is_spread: false });
+            items.push(CollectionItem { key: Some(key), value: self.expr(value), is_spread: false });
         }
         self.l.expr(node, ExprKind::Collection(items))
     }
@@ -513,7 +518,8 @@ impl<'n> CSharp<'_, '_> {
             "or_pattern" => {
                 let mut tests = Vec::new();
                 self.alternatives(pattern, &mut tests);
-                let items = tests.into_iter().map(|value| Item { key: None, value, is_spread: false }).collect();
+                let items =
+                    tests.into_iter().map(|value| CollectionItem { key: None, value, is_spread: false }).collect();
                 let right = self.l.expr(pattern, ExprKind::Collection(items));
                 self.l.expr(node, ExprKind::Binary { op: Op::In, left: of, right })
             }
@@ -564,6 +570,11 @@ impl<'n> CSharp<'_, '_> {
         }
         self.l.expr(node, ExprKind::Match { subject, arms })
     }
+}
+
+/// Returns true if the name of a control has one of the prefixes, which a word follows.
+fn has_prefix(control: &str, prefixes: &[&str]) -> bool {
+    prefixes.iter().any(|p| control.strip_prefix(p).is_some_and(begins_word))
 }
 
 /// Returns true if the text after a prefix of a name begins a new word: `Name` of `txtName`,

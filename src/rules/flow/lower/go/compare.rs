@@ -1,7 +1,7 @@
 //! Comparisons of secrets, and hashes of passwords, of Go.
 
 use super::super::super::shape::{ExprId, ExprKind, StmtKind};
-use super::super::words::{has_secret_name, hashes_password};
+use super::super::words::{has_secret_name, hashes_password, last_word};
 use super::super::{field, stmt};
 use super::{Go, text};
 use tree_sitter::Node;
@@ -24,8 +24,7 @@ impl<'t> Go<'_, 't> {
         let operator = field(node, "operator").map(|o| self.l.text(o)).unwrap_or_default();
         if operator == "+" {
             let parts = self.l.chain(node, "binary_expression", "+");
-            let is_text = |n: &Node<'_>| matches!(n.kind(), "interpreted_string_literal" | "raw_string_literal");
-            if parts.iter().any(is_text) {
+            if parts.iter().any(|n| matches!(n.kind(), "interpreted_string_literal" | "raw_string_literal")) {
                 let parts = parts.into_iter().map(|n| self.expr(n)).collect();
                 return self.l.expr(node, ExprKind::Concat(parts));
             }
@@ -54,7 +53,6 @@ impl<'t> Go<'_, 't> {
     /// Returns true if `==` compares a secret of the program with a value of the request, or two signatures.
     fn is_secret_comparison(&self, node: Node<'_>) -> bool {
         let (Some(left), Some(right)) = (field(node, "left"), field(node, "right")) else { return false };
-        let is_constant = |n: Node<'_>| n.kind().ends_with("_literal") || matches!(n.kind(), "nil" | "true" | "false");
         if is_constant(left) || is_constant(right) {
             return false;
         }
@@ -64,10 +62,6 @@ impl<'t> Go<'_, 't> {
             let (given, own) = if from_a { (a, b) } else { (b, a) };
             return has_secret_name(last_word(own)) && (has_secret_name(last_word(given)) || is_secret_read(given));
         }
-        let is_signature = |t: &str| {
-            let lower = last_word(t).to_ascii_lowercase();
-            ["signature", "hmac", "mac", "sig", "digest"].iter().any(|w| lower.ends_with(w))
-        };
         is_signature(a) && is_signature(b) && self.around(node).contains("hmac.")
     }
 
@@ -98,11 +92,15 @@ impl<'t> Go<'_, 't> {
     }
 }
 
-/// Returns the last word of a path: `Token` of `s.cfg.Token`, also of `string(s.cfg.Token)`.
-fn last_word(text: &str) -> &str {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let text = text.trim_end_matches(|c: char| !is_word(c));
-    text.rsplit(|c: char| !is_word(c)).next().unwrap_or_default()
+/// Returns true for a literal.
+fn is_constant(node: Node<'_>) -> bool {
+    node.kind().ends_with("_literal") || matches!(node.kind(), "nil" | "true" | "false")
+}
+
+/// Returns true if the last word of an expression names a signature.
+fn is_signature(text: &str) -> bool {
+    let lower = last_word(text).to_ascii_lowercase();
+    ["signature", "hmac", "mac", "sig", "digest"].iter().any(|w| lower.ends_with(w))
 }
 
 /// Returns true if a call reads a secret by its name: `r.Header.Get("X-Api-Token")`.

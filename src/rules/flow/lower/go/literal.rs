@@ -1,6 +1,6 @@
 //! Formats and literals of Go.
 
-use super::super::super::shape::{Arg, ExprId, ExprKind, Item};
+use super::super::super::shape::{Arg, CollectionItem, ExprId, ExprKind};
 use super::super::{children, field, plain};
 use super::{Go, item, text};
 use tree_sitter::Node;
@@ -142,7 +142,7 @@ impl Go<'_, '_> {
         for element in children(body) {
             if let (Some(key), Some(value)) = (field(element, "key"), field(element, "value")) {
                 let key = self.expr(key);
-                items.push(Item { key: Some(key), value: self.expr(value), is_spread: false });
+                items.push(CollectionItem { key: Some(key), value: self.expr(value), is_spread: false });
             } else {
                 items.push(item(self.expr(element)));
             }
@@ -157,7 +157,7 @@ impl Go<'_, '_> {
             if let (Some(key), Some(value)) = (field(element, "key"), field(element, "value")) {
                 let name = self.l.text(key);
                 let key = self.l.constant(key, name);
-                items.push(Item { key: Some(key), value: self.expr(value), is_spread: false });
+                items.push(CollectionItem { key: Some(key), value: self.expr(value), is_spread: false });
             } else {
                 items.push(item(self.expr(element)));
             }

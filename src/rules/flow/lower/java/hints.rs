@@ -2,7 +2,7 @@
 //! only the name of a file is used, a random number becomes a secret. The lowering writes them as
 //! calls that the table names.
 
-use super::super::super::shape::{Block, ExprId, ExprKind, StmtKind};
+use super::super::super::shape::{CodeBlock, ExprId, ExprKind, StmtKind};
 use super::super::{Lower, stmt};
 use super::secret;
 use tree_sitter::Node;
@@ -219,7 +219,7 @@ pub(in super::super) fn is_default_parser(l: &Lower<'_>, node: Node<'_>, method:
 }
 
 /// Adds a call after a statement: `f = java.hardened(f)`.
-pub(in super::super) fn changed(l: &mut Lower<'_>, node: Node<'_>, name: &str, target: ExprId, out: &mut Block) {
+pub(in super::super) fn changed(l: &mut Lower<'_>, node: Node<'_>, name: &str, target: ExprId, out: &mut CodeBlock) {
     let value = l.call(node, name, vec![target]);
     out.push(l.assign(node, target, value));
 }

@@ -3,7 +3,7 @@
 //! check, vectors of zeros.
 
 use super::super::super::shape::{ExprId, ExprKind, StmtKind};
-use super::super::words::{has_secret_name, hashes_password};
+use super::super::words::{has_secret_name, hashes_password, is_word};
 use super::super::{Lower, children, field, stmt};
 use super::hints::around;
 use tree_sitter::Node;
@@ -97,9 +97,13 @@ fn is_class(name: &str) -> bool {
 /// not create. Otherwise the creation is reported.
 fn is_field_of_random(l: &Lower<'_>, node: Node<'_>, name: &str) -> bool {
     let name = name.strip_prefix("this.").unwrap_or(name);
+    name.chars().all(is_word) && makes_random(whole(l, node), name) && !makes_random(around(l, node), name)
+}
+
+/// Returns true if a text assigns a new weak generator to a variable.
+fn makes_random(text: &str, name: &str) -> bool {
     let made = ["new Random(", "new java.util.Random(", "Random(", "java.util.Random("];
-    let is_made = |text: &str| made.iter().any(|m| text.contains(&format!(" {name} = {m}")));
-    name.chars().all(|c| c.is_alphanumeric() || c == '_') && is_made(whole(l, node)) && !is_made(around(l, node))
+    made.iter().any(|m| text.contains(&format!(" {name} = {m}")))
 }
 
 fn whole<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
@@ -130,12 +134,11 @@ pub(in super::super) fn unverified(l: &Lower<'_>, node: Node<'_>, written: &str)
 pub(in super::super) fn is_zeros(l: &Lower<'_>, node: Node<'_>) -> bool {
     let args = field(node, "arguments").or_else(|| children(node).into_iter().find(|n| n.kind() == "value_arguments"));
     let last = args.and_then(|a| children(a).last().copied());
-    let Some(name) = last.map(|n| l.text(n)).filter(|t| t.chars().all(|c| c.is_alphanumeric() || c == '_')) else {
+    let Some(name) = last.map(|n| l.text(n)).filter(|t| t.chars().all(is_word)) else {
         return false;
     };
     let text = around(l, node);
     let made = [format!("byte[] {name} = new byte["), format!("val {name} = ByteArray(")];
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
     let uses = text.split(|c| !is_word(c)).filter(|w| *w == name).count();
     let is_filled = text.contains("ByteArray(") && text.split(&made[1]).nth(1).is_some_and(is_computed);
     uses == 2 && made.iter().any(|m| text.contains(m)) && !is_filled

@@ -3,7 +3,7 @@
 //! The table describes calls, and a `return` is not a call. So `return x` of a handler becomes `return java.html-body(x)`
 //! or `return java.redirect-view(x)`, and the table has sinks with these names.
 
-use super::super::super::shape::{Block, ExprId, ExprKind, Mark, Op, StmtKind, Sym};
+use super::super::super::shape::{Annotation, CodeBlock, ExprId, ExprKind, Op, StmtKind, Sym};
 use super::super::{Lower, plain};
 use tree_sitter::Node;
 
@@ -50,16 +50,16 @@ const INJECTED: &[&str] = &[
 
 /// Returns true for a parameter that is not request data, such as the name of the user who is
 /// logged in.
-pub(in super::super) fn is_injected(l: &Lower<'_>, marks: &[Mark]) -> bool {
+pub(in super::super) fn is_injected(l: &Lower<'_>, marks: &[Annotation]) -> bool {
     has(l, marks, INJECTED)
 }
 
 /// Rewrites the `return` statements of a method.
 pub(in super::super) fn responses(
     l: &mut Lower<'_>,
-    body: &mut Block,
-    marks: &[Mark],
-    around: &[Mark],
+    body: &mut CodeBlock,
+    marks: &[Annotation],
+    around: &[Annotation],
     ty: Option<Sym>,
     block: Node<'_>,
 ) {
@@ -94,7 +94,7 @@ enum Returned {
     Other,
 }
 
-fn has(l: &Lower<'_>, marks: &[Mark], names: &[&str]) -> bool {
+fn has(l: &Lower<'_>, marks: &[Annotation], names: &[&str]) -> bool {
     marks.iter().any(|m| last(l, m.name).is_some_and(|n| names.contains(&n)))
 }
 
@@ -107,7 +107,7 @@ fn last<'l>(l: &'l Lower<'_>, id: ExprId) -> Option<&'l str> {
 
 /// Returns true if the method writes markup: `produces` declares it, or a text of its body has a
 /// tag.
-fn is_markup(l: &Lower<'_>, marks: &[Mark], around: &[Mark], block: Node<'_>) -> bool {
+fn is_markup(l: &Lower<'_>, marks: &[Annotation], around: &[Annotation], block: Node<'_>) -> bool {
     let mut produced = marks.iter().chain(around).filter_map(|m| produces(l, m));
     match produced.next() {
         Some(is_html) => is_html,
@@ -116,7 +116,7 @@ fn is_markup(l: &Lower<'_>, marks: &[Mark], around: &[Mark], block: Node<'_>) ->
 }
 
 /// Returns true if an annotation names HTML as the type of the response, false if it names another one.
-fn produces(l: &Lower<'_>, mark: &Mark) -> Option<bool> {
+fn produces(l: &Lower<'_>, mark: &Annotation) -> Option<bool> {
     let is_type = last(l, mark.name) == Some("Produces");
     let keyword = l.module.find("produces");
     let arg = mark.args.iter().find(|a| is_type || (keyword.is_some() && a.keyword == keyword))?;
@@ -143,7 +143,7 @@ fn has_tag(text: &str) -> bool {
     false
 }
 
-fn returns(l: &mut Lower<'_>, body: &mut Block, result: Returned) {
+fn returns(l: &mut Lower<'_>, body: &mut CodeBlock, result: Returned) {
     for s in body {
         match &mut s.kind {
             StmtKind::Return(Some(value)) => *value = wrapped(l, *value, result),

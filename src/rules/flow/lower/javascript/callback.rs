@@ -1,6 +1,6 @@
 //! Functions that are called later: promises, events, elements of arrays.
 
-use super::super::super::shape::{Arg, Item, Mark, Op};
+use super::super::super::shape::{Annotation, Arg, CollectionItem, Op};
 use super::super::{Lower, children, field, plain};
 use super::expression::expr;
 use super::notice::mentions;
@@ -61,7 +61,7 @@ fn map(l: &mut Lower<'_>, node: Node<'_>, object: Node<'_>, first: Node<'_>) -> 
     let position = l.unknown(node, Vec::new());
     let element = l.expr(object, ExprKind::Index { of, key: position });
     let value = l.expr(node, ExprKind::Call { callee: function, args: vec![plain(element)] });
-    l.expr(node, ExprKind::Collection(vec![Item { key: None, value, is_spread: false }]))
+    l.expr(node, ExprKind::Collection(vec![CollectionItem { key: None, value, is_spread: false }]))
 }
 
 /// Lowers a test to a call whose name is not an identifier, so that a guard of the table can match it.
@@ -208,7 +208,7 @@ fn set_mark(l: &mut Lower<'_>, args: &[Arg], position: usize, word: &str) {
     let Some(function) = args.last().map(|a| a.value) else { return };
     let name = l.module.add(l.module.expr(function).span, ExprKind::Name(name));
     if let Some(p) = l.module.functions.get_mut(i).and_then(|f| f.params.get_mut(position)) {
-        p.marks.push(Mark { name, args: Vec::new() });
+        p.marks.push(Annotation { name, args: Vec::new() });
     }
 }
 

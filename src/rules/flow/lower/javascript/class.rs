@@ -1,6 +1,6 @@
 //! Lowers classes of JavaScript and TypeScript: fields, methods and their decorators.
 
-use super::super::super::shape::{Class, ClassId, Field, FunctionId, Mark, Stmt, StmtKind};
+use super::super::super::shape::{Annotation, Class, ClassId, Field, FunctionId, Stmt, StmtKind};
 use super::super::{Lower, child, children, field, fields, has_token, span, stmt};
 use super::expression::expr;
 use super::function::{self, mark, type_name};
@@ -10,13 +10,13 @@ use tree_sitter::Node;
 /// Lowers a class. `outer`: decorators outside of the node.
 pub(super) fn class(l: &mut Lower<'_>, node: Node<'_>, outer: &[Node<'_>]) -> ClassId {
     let name = field(node, "name").map(|n| l.sym_of(n));
-    let mut marks: Vec<Mark> = outer.iter().map(|d| mark(l, *d)).collect();
+    let mut marks: Vec<Annotation> = outer.iter().map(|d| mark(l, *d)).collect();
     marks.extend(fields(node, "decorator").into_iter().map(|d| mark(l, d)));
     let mut class = Class { span: span(node), name, marks, ..Default::default() };
     if let Some(heritage) = child(node, "class_heritage") {
         bases(l, heritage, &mut class);
     }
-    let mut pending: Vec<Mark> = Vec::new();
+    let mut pending: Vec<Annotation> = Vec::new();
     for member in field(node, "body").map(children).unwrap_or_default() {
         if member.kind() == "decorator" {
             pending.push(mark(l, member));
@@ -45,7 +45,7 @@ fn bases(l: &mut Lower<'_>, node: Node<'_>, class: &mut Class) {
     }
 }
 
-fn member(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>, class: &mut Class) {
+fn member(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>, class: &mut Class) {
     match node.kind() {
         "method_definition" => {
             let id = method(l, node, marks);
@@ -59,7 +59,7 @@ fn member(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>, class: &mut Class
 }
 
 /// Lowers a method.
-pub(super) fn method(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>) -> FunctionId {
+pub(super) fn method(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> FunctionId {
     let id = function::function(l, node, None);
     let is_constructor = field(node, "name").is_some_and(|n| l.text(n) == "constructor");
     let (is_static, is_getter) = (has_token(node, "static"), has_token(node, "get"));
@@ -95,7 +95,7 @@ fn constructor_fields(l: &mut Lower<'_>, node: Node<'_>, id: FunctionId, class: 
     }
 }
 
-fn property(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Mark>, class: &mut Class) {
+fn property(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>, class: &mut Class) {
     let Some(name) = field(node, "property").or_else(|| field(node, "name")) else { return };
     let value = field(node, "value");
     if let Some(v) = value.filter(|v| function::is_literal(*v)) {

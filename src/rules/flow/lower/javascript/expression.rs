@@ -1,6 +1,6 @@
 //! Expressions and patterns.
 
-use super::super::super::shape::{Arg, Block, Item, Op, StmtKind};
+use super::super::super::shape::{Arg, CodeBlock, CollectionItem, Op, StmtKind};
 use super::super::{Lower, children, field, integer, plain, slow, stmt, unescape};
 use super::{ExprId, ExprKind, callback, class, function, markup, named_value, notice, output, validated, waited};
 use tree_sitter::Node;
@@ -110,7 +110,7 @@ fn table_of(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         match (entry.kind(), parts.as_slice()) {
             ("array", [key, value]) => {
                 let (key, value) = (expr(l, *key), expr(l, *value));
-                items.push(Item { key: Some(key), value, is_spread: false });
+                items.push(CollectionItem { key: Some(key), value, is_spread: false });
             }
             _ => return expr(l, list),
         }
@@ -215,11 +215,11 @@ fn template(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 fn sequence(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     let mut parts = all(l, node);
     let value = parts.pop();
-    let body: Block = parts.into_iter().map(|p| stmt(node, StmtKind::Expr(p))).collect();
+    let body: CodeBlock = parts.into_iter().map(|p| stmt(node, StmtKind::Expr(p))).collect();
     l.expr(node, ExprKind::Block { body, value })
 }
 
-fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Item> {
+fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<CollectionItem> {
     let mut out = Vec::new();
     for n in children(node) {
         let item = match n.kind() {
@@ -230,22 +230,22 @@ fn items(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Item> {
                 Some(left) => shorthand(l, left, left),
                 None => continue,
             },
-            "spread_element" | "rest_pattern" => Item { key: None, value: first(l, n), is_spread: true },
+            "spread_element" | "rest_pattern" => CollectionItem { key: None, value: first(l, n), is_spread: true },
             "comment" => continue,
-            _ => Item { key: None, value: expr(l, n), is_spread: false },
+            _ => CollectionItem { key: None, value: expr(l, n), is_spread: false },
         };
         out.push(item);
     }
     out
 }
 
-fn shorthand(l: &mut Lower<'_>, name: Node<'_>, value: Node<'_>) -> Item {
+fn shorthand(l: &mut Lower<'_>, name: Node<'_>, value: Node<'_>) -> CollectionItem {
     let word = l.text(name).to_owned();
     let key = l.constant(name, &word);
-    Item { key: Some(key), value: expr(l, value), is_spread: false }
+    CollectionItem { key: Some(key), value: expr(l, value), is_spread: false }
 }
 
-fn pair(l: &mut Lower<'_>, node: Node<'_>) -> Item {
+fn pair(l: &mut Lower<'_>, node: Node<'_>) -> CollectionItem {
     let key = field(node, "key").map(|k| property_key(l, k));
     let value = match field(node, "value") {
         Some(v) => expr(l, v),
@@ -254,14 +254,14 @@ fn pair(l: &mut Lower<'_>, node: Node<'_>) -> Item {
     if let Some(key) = key {
         callback::resolvers(l, key, value);
     }
-    Item { key, value, is_spread: false }
+    CollectionItem { key, value, is_spread: false }
 }
 
-fn method(l: &mut Lower<'_>, node: Node<'_>) -> Item {
+fn method(l: &mut Lower<'_>, node: Node<'_>) -> CollectionItem {
     let key = field(node, "name").map(|k| property_key(l, k));
     let id = class::method(l, node, Vec::new());
     let value = l.expr(node, ExprKind::Function(id));
-    Item { key, value, is_spread: false }
+    CollectionItem { key, value, is_spread: false }
 }
 
 fn property_key(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
@@ -482,8 +482,7 @@ fn assign(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 /// Lowers `a[k][n] = v` to a call `[][]=`: with keys from outside, it changes the prototype of all
 /// objects.
 fn two_keys(l: &mut Lower<'_>, node: Node<'_>, left: Node<'_>, value: ExprId, assign: ExprId) -> ExprId {
-    let is_index = |n: Node<'_>| n.kind() == "subscript_expression";
-    let inner = field(left, "object").filter(|o| is_index(left) && is_index(*o));
+    let inner = field(left, "object").filter(|o| [left, *o].iter().all(|n| n.kind() == "subscript_expression"));
     let Some(inner) = inner else { return assign };
     let (Some(first), Some(second)) = (field(inner, "index"), field(left, "index")) else { return assign };
     if is_constant(first) || is_constant(second) {

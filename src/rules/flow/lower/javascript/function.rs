@@ -1,6 +1,6 @@
 //! Functions, their parameters and types.
 
-use super::super::super::shape::{Function, FunctionId, Mark, Param, StmtKind, Sym};
+use super::super::super::shape::{Annotation, Function, FunctionId, Param, StmtKind, Sym};
 use super::super::{Lower, children, field, fields, span, stmt};
 use super::expression::{arguments, expr};
 use super::notice::mentions;
@@ -49,7 +49,7 @@ pub(super) fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
 
 fn parameter(l: &mut Lower<'_>, node: Node<'_>) -> Param {
     let ty = field(node, "type").and_then(|t| type_name(l, t));
-    let mut marks: Vec<Mark> = fields(node, "decorator").into_iter().map(|d| mark(l, d)).collect();
+    let mut marks: Vec<Annotation> = fields(node, "decorator").into_iter().map(|d| mark(l, d)).collect();
     let (mut inner, mut default) = (node, None);
     if let Some(n) = field(node, "pattern").or_else(|| field(node, "name")) {
         inner = n;
@@ -85,7 +85,7 @@ fn is_lambda_event(l: &Lower<'_>, name: Node<'_>, ty: Option<Sym>) -> bool {
 
 /// Returns true if a decorator of a parameter has a pipe that accepts only numbers, UUIDs and
 /// similar values.
-fn has_pipe(l: &Lower<'_>, mark: &Mark) -> bool {
+fn has_pipe(l: &Lower<'_>, mark: &Annotation) -> bool {
     const PIPES: [&str; 6] =
         ["ParseIntPipe", "ParseFloatPipe", "ParseBoolPipe", "ParseUUIDPipe", "ParseEnumPipe", "ParseDatePipe"];
     mark.args.iter().any(|a| match &l.module.expr(a.value).kind {
@@ -99,11 +99,11 @@ fn has_pipe(l: &Lower<'_>, mark: &Mark) -> bool {
 }
 
 /// Lowers a decorator.
-pub(super) fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Mark {
+pub(super) fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Annotation {
     let inner = children(node).first().copied().unwrap_or(node);
     match (inner.kind(), field(inner, "function"), field(inner, "arguments")) {
-        ("call_expression", Some(name), Some(args)) => Mark { name: expr(l, name), args: arguments(l, args) },
-        _ => Mark { name: expr(l, inner), args: Vec::new() },
+        ("call_expression", Some(name), Some(args)) => Annotation { name: expr(l, name), args: arguments(l, args) },
+        _ => Annotation { name: expr(l, inner), args: Vec::new() },
     }
 }
 

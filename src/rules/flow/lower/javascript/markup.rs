@@ -1,6 +1,6 @@
 //! Elements of JSX.
 
-use super::super::super::shape::{Block, StmtKind};
+use super::super::super::shape::{CodeBlock, StmtKind};
 use super::super::{Lower, child, children, field, fields, stmt};
 use super::expression::expr;
 use super::{ExprId, ExprKind};
@@ -24,12 +24,12 @@ const ADDRESSES: [(&str, &str); 12] = [
 
 /// Lowers an element. Its value is harmless: React escapes its children.
 pub(super) fn element(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
-    let mut body: Block = Vec::new();
+    let mut body: CodeBlock = Vec::new();
     inside(l, node, &mut body);
     l.expr(node, ExprKind::Block { body, value: None })
 }
 
-fn inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     if !l.enter() {
         return;
     }
@@ -56,7 +56,7 @@ fn inside(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
     l.leave();
 }
 
-fn attribute(l: &mut Lower<'_>, tag: &str, node: Node<'_>, out: &mut Block) {
+fn attribute(l: &mut Lower<'_>, tag: &str, node: Node<'_>, out: &mut CodeBlock) {
     if node.kind() != "jsx_attribute" {
         return inside(l, node, out);
     }

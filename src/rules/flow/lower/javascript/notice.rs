@@ -13,11 +13,12 @@ pub(super) fn comparison(l: &mut Lower<'_>, node: Node<'_>, sides: [Node<'_>; 2]
     }
     let [left, right] = sides.map(|n| l.text(n));
     let has_mac = mentions(l, "createHmac");
-    let is_one = |a: &str, b: &str| {
-        (is_request(a) && (is_secret(a) || is_secret(b))) || (has_mac && (is_request(a) || is_mac(a)) && is_mac(b))
-    };
-    let is_set = |a: &str, b: &str| is_secret_setting(a) && (is_request(b) || is_given_secret(b));
-    if !is_one(left, right) && !is_one(right, left) && !is_set(left, right) && !is_set(right, left) {
+    let compares_secret = [(left, right), (right, left)].into_iter().any(|(a, b)| {
+        (is_request(a) && (is_secret(a) || is_secret(b)))
+            || (has_mac && (is_request(a) || is_mac(a)) && is_mac(b))
+            || (is_secret_setting(a) && (is_request(b) || is_given_secret(b)))
+    });
+    if !compares_secret {
         return None;
     }
     Some(l.call(node, "compare secret", Vec::new()))

@@ -1,7 +1,7 @@
 //! Data of requests that a schema or the declaration of a route accepts only in a harmless form: a number, a UUID, a value of
 //! a list. Such a value becomes an argument of the call `validated value`, which a sanitizer of the table matches.
 
-use super::super::super::shape::Item;
+use super::super::super::shape::CollectionItem;
 use super::super::super::strictness::strictness;
 use super::super::{Lower, children, field};
 use super::expression::expr;
@@ -91,7 +91,7 @@ fn is_validated(l: &Lower<'_>, node: Node<'_>) -> bool {
     let Some(object) = field(node, "object").filter(|o| o.kind() == "member_expression") else { return false };
     let (Some(part), Some(name)) = (field(object, "property"), field(node, "property")) else { return false };
     let Some(group) = GROUPS.iter().position(|names| names.contains(&l.text(part))) else { return false };
-    let wanted = Wanted { group, name: l.text(name) };
+    let wanted = RequestPart { group, name: l.text(name) };
     let mut at = node;
     while let Some(parent) = at.parent().filter(|_| l.may_search(1)) {
         let is_function = function::is_literal(at) || at.kind() == "method_definition";
@@ -113,13 +113,13 @@ enum Middleware {
 }
 
 /// A part of a request.
-struct Wanted<'t> {
+struct RequestPart<'t> {
     /// Index in [`GROUPS`].
     group: usize,
     name: &'t str,
 }
 
-impl Wanted<'_> {
+impl RequestPart<'_> {
     /// Returns true if the call or object that a handler is passed to validates the part.
     fn is_in_route(&self, l: &Lower<'_>, handler: Node<'_>, parent: Node<'_>) -> bool {
         match parent.kind() {
@@ -285,7 +285,7 @@ pub(super) fn parsed(l: &mut Lower<'_>, node: Node<'_>) -> Option<ExprId> {
     };
     let Some(wrapper) = wrapper else { return Some(value) };
     let key = l.constant(node, wrapper);
-    Some(l.expr(node, ExprKind::Collection(vec![Item { key: Some(key), value, is_spread: false }])))
+    Some(l.expr(node, ExprKind::Collection(vec![CollectionItem { key: Some(key), value, is_spread: false }])))
 }
 
 /// Returns true if a call is the value of `{ value, error }`.
@@ -322,8 +322,7 @@ fn declared<'n>(l: &Lower<'_>, name: Node<'n>) -> Option<Node<'n>> {
     }
     let statements = children(root).into_iter().map(|n| field(n, "declaration").unwrap_or(n));
     let declarators = statements.filter(|n| n.kind() == "lexical_declaration").flat_map(children);
-    let is_named = |d: &Node<'_>| field(*d, "name").is_some_and(|n| l.text(n) == l.text(name));
-    declarators.filter(is_named).find_map(|d| field(d, "value"))
+    declarators.filter(|d| field(*d, "name").is_some_and(|n| l.text(n) == l.text(name))).find_map(|d| field(d, "value"))
 }
 
 /// Returns the object that the innermost call of a chain gets: `{ id }` of `z.object({ id }).strict()`.
@@ -354,7 +353,7 @@ fn object_of(l: &mut Lower<'_>, node: Node<'_>, schema: Node<'_>, given: Node<'_
             if is_strict(schema) { Some("validated value") } else { schema.contains(".string(").then_some("String") };
         let value = check.map_or(member, |check| l.call(node, check, vec![member]));
         let key = l.constant(node, name);
-        items.push(Item { key: Some(key), value, is_spread: false });
+        items.push(CollectionItem { key: Some(key), value, is_spread: false });
     }
     l.expr(node, ExprKind::Collection(items))
 }

@@ -83,8 +83,9 @@ pub(super) fn value(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
 /// Returns true for a call of a function of another file that is not known to pass data through.
 fn is_foreign(l: &Lower<'_>, call: Node<'_>) -> bool {
     let (Some(callee), Some(args)) = (field(call, "function"), field(call, "arguments")) else { return false };
-    let is_constant = |n: &Node<'_>| matches!(n.kind(), "string" | "number" | "true" | "false" | "null");
-    if args.kind() == "template_string" || children(args).iter().all(is_constant) {
+    if args.kind() == "template_string"
+        || children(args).iter().all(|n| matches!(n.kind(), "string" | "number" | "true" | "false" | "null"))
+    {
         return false;
     }
     let (object, name) = match callee.kind() {

@@ -1,6 +1,6 @@
 //! Calls of Kotlin.
 
-use super::super::super::shape::{Arg, Block, ExprId, ExprKind, Item, Op};
+use super::super::super::shape::{Arg, CodeBlock, CollectionItem, ExprId, ExprKind, Op};
 use super::super::java::{hints, secret};
 use super::super::{Lower, child, children, field, plain};
 use super::{all, arguments, expr, first};
@@ -45,7 +45,10 @@ pub(super) fn call(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
     if callee.kind() == "identifier" {
         let name = l.text(callee);
         if LISTS.contains(&name) {
-            let items = args.into_iter().map(|a| Item { key: None, value: a.value, is_spread: a.is_spread }).collect();
+            let items = args
+                .into_iter()
+                .map(|a| CollectionItem { key: None, value: a.value, is_spread: a.is_spread })
+                .collect();
             return l.expr(node, ExprKind::Collection(items));
         }
         if MAPS.contains(&name) {
@@ -203,13 +206,13 @@ fn appended(l: &mut Lower<'_>, node: Node<'_>, level: u32, parts: &mut Vec<ExprI
 }
 
 /// Returns the map item of `key to value`.
-fn pair(l: &Lower<'_>, id: ExprId) -> Item {
+fn pair(l: &Lower<'_>, id: ExprId) -> CollectionItem {
     if let ExprKind::Collection(items) = &l.module.expr(id).kind
         && let [key, value] = items.as_slice()
     {
-        return Item { key: Some(key.value), value: value.value, is_spread: false };
+        return CollectionItem { key: Some(key.value), value: value.value, is_spread: false };
     }
-    Item { key: None, value: id, is_spread: true }
+    CollectionItem { key: None, value: id, is_spread: true }
 }
 
 /// Lowers `f<T>(x)`, which the grammar reads as two comparisons.
@@ -228,7 +231,7 @@ pub(super) fn generic(l: &mut Lower<'_>, node: Node<'_>, op: Op) -> Option<ExprI
 }
 
 /// Adds the change that a call makes to its receiver.
-pub(super) fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+pub(super) fn change(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let (Some(callee), Some(args)) = (child(node, "navigation_expression"), child(node, "value_arguments")) else {
         return;
     };

@@ -1,26 +1,33 @@
 //! Functions and classes of Kotlin.
 
-use super::super::super::shape::{Block, Class, ExprKind, Field, Function, FunctionId, Mark, Param, StmtKind, Sym};
+use super::super::super::shape::{
+    Annotation, Class, CodeBlock, ExprKind, Field, Function, FunctionId, Param, StmtKind, Sym,
+};
 use super::super::java::spring;
 use super::super::{Lower, child, children, field, span, stmt};
 use super::{arguments, body, expr, is_type, property_value, statement, type_name, variable};
 use tree_sitter::Node;
 
-pub(super) fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Option<Mark> {
+pub(super) fn mark(l: &mut Lower<'_>, node: Node<'_>) -> Option<Annotation> {
     let call = child(node, "constructor_invocation");
     let ty = children(call.unwrap_or(node)).into_iter().find(|n| is_type(*n))?;
     let path = l.text(ty).to_owned();
     let name = l.path(ty, &path);
     let args = call.and_then(|c| child(c, "value_arguments")).map(|a| arguments(l, a)).unwrap_or_default();
-    Some(Mark { name, args })
+    Some(Annotation { name, args })
 }
 
-pub(super) fn marks(l: &mut Lower<'_>, node: Option<Node<'_>>) -> Vec<Mark> {
+pub(super) fn marks(l: &mut Lower<'_>, node: Option<Node<'_>>) -> Vec<Annotation> {
     let annotations = node.map(children).unwrap_or_default().into_iter().filter(|n| n.kind() == "annotation");
     annotations.filter_map(|a| mark(l, a)).collect()
 }
 
-pub(super) fn function(l: &mut Lower<'_>, node: Node<'_>, before: Vec<Mark>, around: &[Mark]) -> FunctionId {
+pub(super) fn function(
+    l: &mut Lower<'_>,
+    node: Node<'_>,
+    before: Vec<Annotation>,
+    around: &[Annotation],
+) -> FunctionId {
     let name = field(node, "name").map(|n| l.sym_of(n));
     let mut own = before;
     own.extend(marks(l, child(node, "modifiers")));
@@ -40,7 +47,7 @@ pub(super) fn function(l: &mut Lower<'_>, node: Node<'_>, before: Vec<Mark>, aro
 }
 
 /// Lowers `{ … }` or `= expression`.
-fn function_body(l: &mut Lower<'_>, node: Node<'_>) -> Block {
+fn function_body(l: &mut Lower<'_>, node: Node<'_>) -> CodeBlock {
     let Some(inside) = children(node).first().copied() else { return Vec::new() };
     if inside.kind() == "block" {
         return body(l, inside);
@@ -50,7 +57,7 @@ fn function_body(l: &mut Lower<'_>, node: Node<'_>) -> Block {
 }
 
 /// Adds calls to methods that accept every certificate or every host name. The table has these calls.
-fn trust_all(l: &mut Lower<'_>, node: Node<'_>, params: &[Param], written: Node<'_>, main: &mut Block) {
+fn trust_all(l: &mut Lower<'_>, node: Node<'_>, params: &[Param], written: Node<'_>, main: &mut CodeBlock) {
     let Some(name) = field(node, "name") else { return };
     let text = l.text(written).trim_matches(['=', '{', '}', ' ', '\n', '\t', '\r']);
     let callee = match (l.text(name), text) {
@@ -95,7 +102,7 @@ fn parameters(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Param> {
     out
 }
 
-pub(super) fn class(l: &mut Lower<'_>, node: Node<'_>, before: Vec<Mark>) -> StmtKind {
+pub(super) fn class(l: &mut Lower<'_>, node: Node<'_>, before: Vec<Annotation>) -> StmtKind {
     let name = field(node, "name").map(|n| l.sym_of(n));
     let mut own = before;
     own.extend(marks(l, child(node, "modifiers")));

@@ -1,7 +1,7 @@
 //! Calls and objects of PHP.
 
 use super::super::super::FlowLanguage;
-use super::super::super::shape::{Arg, ExprId, ExprKind, Item, StmtKind};
+use super::super::super::shape::{Arg, CollectionItem, ExprId, ExprKind, StmtKind};
 use super::super::go::foreign::is_lookup;
 use super::super::{Lower, child, children, field, plain, stmt};
 use super::{ONE_CLASS, declare, expr, member, part};
@@ -123,7 +123,7 @@ fn validated(l: &mut Lower<'_>, node: Node<'_>, callee: ExprId, args: &[Arg]) ->
         if is_strict {
             value = l.call(node, "validated value", vec![value]);
         }
-        items.push(Item { key: Some(key), value, is_spread: false });
+        items.push(CollectionItem { key: Some(key), value, is_spread: false });
     }
     (!items.is_empty()).then(|| l.expr(node, ExprKind::Collection(items)))
 }
@@ -145,7 +145,7 @@ fn compact(l: &mut Lower<'_>, node: Node<'_>, args: &[Arg]) -> ExprId {
     for arg in args {
         let ExprKind::Text(name) = l.module.expr(arg.value).kind.clone() else { continue };
         let value = l.named(node, &format!("${name}"));
-        items.push(Item { key: Some(arg.value), value, is_spread: false });
+        items.push(CollectionItem { key: Some(arg.value), value, is_spread: false });
     }
     l.expr(node, ExprKind::Collection(items))
 }

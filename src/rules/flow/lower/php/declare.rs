@@ -1,7 +1,7 @@
 //! Declarations of PHP: imports, functions, classes, constants, attributes.
 
 use super::super::super::shape::{
-    Block, Class, ClassId, ExprKind, Field, Function, FunctionId, Mark, Param, StmtKind, Sym,
+    Annotation, Class, ClassId, CodeBlock, ExprKind, Field, Function, FunctionId, Param, StmtKind, Sym,
 };
 use super::super::{Lower, child, children, field, has_token, span, stmt};
 use super::call::args;
@@ -34,7 +34,7 @@ pub(super) fn function(l: &mut Lower<'_>, node: Node<'_>) -> FunctionId {
     function.is_constructor = field(node, "name").is_some_and(|n| l.text(n).eq_ignore_ascii_case("__construct"));
     function.is_static = child(node, "static_modifier").is_some();
     function.ty = field(node, "return_type").and_then(|t| ty(l, t));
-    let mut promoted = Block::new();
+    let mut promoted = CodeBlock::new();
     if let Some(list) = field(node, "parameters") {
         for parameter in children(list) {
             function.params.extend(param(l, parameter));
@@ -59,7 +59,7 @@ pub(super) fn function(l: &mut Lower<'_>, node: Node<'_>) -> FunctionId {
 }
 
 /// Lowers `__construct(private Db $db)` to a write to the property.
-fn promote(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+fn promote(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     let Some(name) = field(node, "name") else { return };
     let value = expr(l, name);
     let this = l.expr(name, ExprKind::This);
@@ -96,14 +96,14 @@ fn ty(l: &mut Lower<'_>, node: Node<'_>) -> Option<Sym> {
 }
 
 /// Lowers attributes: `#[Route('/x')]`.
-fn marks(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Mark> {
+fn marks(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Annotation> {
     let mut out = Vec::new();
     let groups = field(node, "attributes").map(children).unwrap_or_default();
     for attribute in groups.into_iter().flat_map(children) {
         let Some(name) = children(attribute).first().copied() else { continue };
         let name = expr(l, name);
         let args = field(attribute, "parameters").map(|_| args(l, attribute)).unwrap_or_default();
-        out.push(Mark { name, args });
+        out.push(Annotation { name, args });
     }
     out
 }
@@ -174,7 +174,7 @@ fn property(l: &mut Lower<'_>, node: Node<'_>, class: &mut Class) {
 }
 
 /// Lowers `const A = 1;` outside a class.
-pub(super) fn constants(l: &mut Lower<'_>, node: Node<'_>, out: &mut Block) {
+pub(super) fn constants(l: &mut Lower<'_>, node: Node<'_>, out: &mut CodeBlock) {
     if has_token(node, "const") {
         for element in children(node).into_iter().filter(|n| n.kind() == "const_element") {
             if let [name, value] = children(element).as_slice() {

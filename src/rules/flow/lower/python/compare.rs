@@ -11,12 +11,11 @@ pub(super) fn secret(l: &Lower<'_>, sides: [Node<'_>; 2]) -> bool {
     }
     let [left, right] = sides.map(|n| l.text(n));
     let has_mac = memchr::memmem::find(l.text, b"hmac").is_some();
-    let is_one = |a: &str, b: &str| {
+    [(left, right), (right, left)].into_iter().any(|(a, b)| {
         has_mac && (names_mac(a) || is_sent(a)) && computes_mac(b)
             || has_mac && is_sent(a) && names_mac(a) && (names_mac(b) || last_word(b) == "expected")
             || is_secret_constant(b) && (is_sent(a) || is_given_secret(a))
-    };
-    is_one(left, right) || is_one(right, left)
+    })
 }
 
 /// Returns true for a call that computes a message authentication code: `hmac.new(…).hexdigest()`,

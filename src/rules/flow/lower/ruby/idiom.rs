@@ -1,7 +1,7 @@
 //! Idioms of Ruby and Rails that are recognised by words of the code.
 
 use super::super::super::shape::{Arg, ExprId, ExprKind};
-use super::super::words::has_secret_name;
+use super::super::words::{has_secret_name, last_word};
 use super::super::{children, field, plain};
 use super::{Ruby, effect};
 use tree_sitter::Node;
@@ -133,10 +133,6 @@ impl<'n> Ruby<'_, '_, 'n> {
             return None;
         }
         let (a, b) = (self.l.text(left), self.l.text(right));
-        let is_input = |t: &str| t.contains("params[") || t.contains("request.") || t.contains("headers[");
-        let is_constant =
-            |n: Node<'_>| matches!(n.kind(), "string" | "nil" | "simple_symbol" | "integer" | "true" | "false");
-        let is_secret = |t: &str| has_secret_name(last_word(t));
         let has_input = is_input(a) || is_input(b);
         let made = ["hexdigest", "OpenSSL::HMAC", "signature"];
         if is_input(a) && is_input(b) {
@@ -163,9 +159,12 @@ impl<'n> Ruby<'_, '_, 'n> {
             let callee = self.l.named(node, "__route");
             return Some(self.l.expr(node, ExprKind::Call { callee, args: args.to_vec() }));
         }
-        let words = || parts.iter().map(|n| self.l.text(*n).trim_start_matches(':').to_owned());
         let extra = match name {
-            "permit" | "attr_accessible" if words().any(|w| PRIVILEGED.contains(&w.as_str())) => "__permit_privileged",
+            "permit" | "attr_accessible"
+                if parts.iter().any(|n| PRIVILEGED.contains(&self.l.text(*n).trim_start_matches(':'))) =>
+            {
+                "__permit_privileged"
+            }
             "validates" | "validates_format_of" if has_line_anchors(arguments.map(|a| self.l.text(a))) => {
                 "__validates_line_anchors"
             }
@@ -287,11 +286,19 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 }
 
-/// Returns the last word of a path: `token` of `@user.token`, `id` of `params[:id]`.
-fn last_word(text: &str) -> &str {
-    let is_word = |c: char| c.is_alphanumeric() || c == '_';
-    let text = text.trim_end_matches(|c: char| !is_word(c));
-    text.rsplit(|c: char| !is_word(c)).next().unwrap_or_default()
+/// Returns true if an expression reads data of a request.
+fn is_input(text: &str) -> bool {
+    text.contains("params[") || text.contains("request.") || text.contains("headers[")
+}
+
+/// Returns true if an expression ends with the name of a secret.
+fn is_secret(text: &str) -> bool {
+    has_secret_name(last_word(text))
+}
+
+/// Returns true for a literal.
+fn is_constant(node: Node<'_>) -> bool {
+    matches!(node.kind(), "string" | "nil" | "simple_symbol" | "integer" | "true" | "false")
 }
 
 /// Returns true for an object of a request or response to which keys are written.

@@ -1,6 +1,6 @@
 //! Expressions of Ruby.
 
-use super::super::super::shape::{Arg, ExprId, ExprKind, Item, Op};
+use super::super::super::shape::{Arg, CollectionItem, ExprId, ExprKind, Op};
 use super::super::{children, field, integer, plain, unescape};
 use super::{Ruby, effect, operator};
 use tree_sitter::Node;
@@ -177,7 +177,7 @@ impl<'n> Ruby<'_, '_, 'n> {
     }
 
     pub(super) fn collection(&mut self, node: Node<'n>, values: Vec<ExprId>) -> ExprId {
-        let items = values.into_iter().map(|value| Item { key: None, value, is_spread: false }).collect();
+        let items = values.into_iter().map(|value| CollectionItem { key: None, value, is_spread: false }).collect();
         self.l.expr(node, ExprKind::Collection(items))
     }
 
@@ -292,7 +292,7 @@ impl<'n> Ruby<'_, '_, 'n> {
         }
     }
 
-    fn item(&mut self, node: Node<'n>) -> Item {
+    fn item(&mut self, node: Node<'n>) -> CollectionItem {
         match (node.kind(), field(node, "key")) {
             ("pair", Some(key)) => {
                 let name = self.expr(key);
@@ -300,12 +300,12 @@ impl<'n> Ruby<'_, '_, 'n> {
                     Some(v) => self.expr(v),
                     None => self.shorthand(key),
                 };
-                Item { key: Some(name), value, is_spread: false }
+                CollectionItem { key: Some(name), value, is_spread: false }
             }
             ("splat_argument" | "hash_splat_argument" | "rest_assignment", _) => {
-                Item { key: None, value: self.first(node), is_spread: true }
+                CollectionItem { key: None, value: self.first(node), is_spread: true }
             }
-            _ => Item { key: None, value: self.expr(node), is_spread: false },
+            _ => CollectionItem { key: None, value: self.expr(node), is_spread: false },
         }
     }
 
