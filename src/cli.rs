@@ -24,6 +24,7 @@ mod screen;
 mod serve;
 mod signals;
 mod status;
+mod style;
 mod triage;
 
 use crate::env::Env;

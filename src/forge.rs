@@ -5,6 +5,7 @@
 //! the forge and the token ([`site`]). Text from a forge is untrusted: it is read within bounds, and shown through
 //! [`crate::untrusted`].
 
+mod added;
 pub mod address;
 mod bitbucket;
 mod client;
@@ -18,6 +19,7 @@ pub mod mark;
 mod post;
 pub mod publish;
 pub mod site;
+mod ticket;
 
 pub use issue::Issues;
 pub use post::{Posted, PublishRequest};

@@ -562,3 +562,8 @@ fn unreadable(repo: &gix::Repository, id: &gix::oid, cause: Option<&(dyn std::er
         None => Error::incomplete(format!("object {id} is missing")).hint("git fsck --full"),
     }
 }
+
+/// Returns a path with its links resolved; the path itself if it does not exist.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}

@@ -10,6 +10,7 @@ mod languages;
 mod manifest;
 mod related;
 mod show;
+mod unchanged;
 
 use super::anchor::section_of;
 use super::ask::{Manifest, Nonce, Prompt};
@@ -335,9 +336,9 @@ fn claim_with_code(brief: &Brief, draft: &Draft, group: &Group, room: usize) -> 
     let mut code = String::new();
     show::heading(file, false, &mut code);
     show::section(file, hunk, shown.start, &mut code);
-    show::unchanged(&before, picked.added(&file.name), &mut code);
+    unchanged::unchanged(&before, picked.added(&file.name), &mut code);
     show::lines(hunk, shown, &mut code);
-    show::unchanged(&after, picked.added(&file.name), &mut code);
+    unchanged::unchanged(&after, picked.added(&file.name), &mut code);
     fenced("code", &code, &mut chunk);
     let related = picked.write();
     if !related.is_empty() {

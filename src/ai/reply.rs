@@ -1,9 +1,9 @@
 //! The only parser of replies. Pure.
 //!
 //! A reply is one JSON document that repeats the nonce of its prompt. A code fence around it is removed, and so is the
-//! thinking that some open models write before it. Anything else is a [`ReplyProblem`]: prose, a second document, a wrong
-//! nonce, an exceeded limit. Inside the document the parser accepts everything that does not lose a claim, because a
-//! small model that writes `"line": "42"` can still be right about the line.
+//! thinking that some open models write before it. Anything else is a [`ReplyProblem`]: prose, a second document, a
+//! wrong nonce, an exceeded limit. Inside the document the parser accepts everything that does not lose a claim, because
+//! a small model that writes `"line": "42"` can still be right about the line.
 //!
 //! A document without the nonce, with another nonce, or with a second document after it is never repaired. It may be an
 //! answer that the change itself dictates. If asked to repair it, the model would add the correct nonce to text that

@@ -80,7 +80,7 @@ pub struct ReviewJob<'a> {
 
 impl std::fmt::Debug for ReviewJob<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job").field("backends", &self.backends).finish_non_exhaustive()
+        f.debug_struct("ReviewJob").field("backends", &self.backends).finish_non_exhaustive()
     }
 }
 
@@ -407,11 +407,11 @@ impl<'a> ReviewSession<'a> {
     fn tree(&self, group: usize) -> Option<&Tree<'a>> {
         let (repo, g) = (self.job.repo?, self.groups.get(group)?);
         let state = g.tree.clone()?;
-        let kept = g.files.iter().filter(|f| f.change.entry.new.is_some());
+        let present = g.files.iter().filter(|f| f.change.entry.new.is_some());
         Some(self.trees[group].get_or_init(|| {
             Tree::new(repo, state, self.job.rules)
                 .without_records_of(self.job.policy)
-                .with_new(kept.map(|f| f.path().clone()))
+                .with_new(present.map(|f| f.path().clone()))
                 .with_change(&g.files)
                 .with_symbols(self.job.symbols)
         }))

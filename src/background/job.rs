@@ -46,7 +46,7 @@ pub struct ReviewJob<'a> {
 
 impl std::fmt::Debug for ReviewJob<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job").field("stop", self.stop).finish_non_exhaustive()
+        f.debug_struct("ReviewJob").field("stop", self.stop).finish_non_exhaustive()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Context;
 use super::policy::PolicyFiles;
-use super::review::style;
+use super::style::style;
 use crate::doctor::{CheckState, Diagnosis, DoctorCheck, Patient, examine};
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;

@@ -3,7 +3,7 @@
 mod page;
 
 use super::Context;
-use super::review::style;
+use super::style::style;
 use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::history::{SessionId, Store};

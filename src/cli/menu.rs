@@ -140,7 +140,7 @@ fn background(queue: Queue) -> Background {
     }
 }
 
-/// Returns true if a review ended without a result.
+/// Returns true if a review ended without a result, and no person stopped it.
 fn has_failed(last: &Last) -> bool {
     matches!(last.ending, BackgroundEnd::Failed | BackgroundEnd::TimedOut | BackgroundEnd::Abandoned)
 }
@@ -186,7 +186,7 @@ fn stored(context: &Context, repo: &Repo, found: &mut Repository) -> Result<()> 
     Ok(())
 }
 
-/// Returns true if a session is not completed.
+/// Returns true if a session is not completed, and its last round was not cancelled.
 fn is_open(session: &Overview) -> bool {
     matches!(session.status, Status::InProgress | Status::NeedsChanges | Status::Incomplete)
 }

@@ -7,14 +7,13 @@ mod pull;
 
 pub(super) use args::{ReviewArgs, Verify, duration, usd};
 
-use super::{ColorChoice, Context, background, pr, signals};
-use crate::env::Env;
+use super::{Context, background, pr, signals};
 use crate::error::{Error, ExitStatus, Result};
 use crate::forge::Issues;
 use crate::hooks::{self, Hook};
 use crate::progress;
 use crate::receipt::{self, Issued, Standing};
-use crate::report::{self, Links, ReportFormat, Style};
+use crate::report::{self, ReportFormat};
 use crate::request::{
     Authority, Brief, CacheUse, Depth, Input, OnBlock, OnIncomplete, Overrides, ReviewRequest, Source,
 };
@@ -378,37 +377,6 @@ fn push_input() -> Result<Vec<u8>> {
         return Err(Error::usage("the pre-push input is larger than 16 MiB").hint("push fewer references at a time"));
     }
     Ok(bytes)
-}
-
-pub(super) fn style(context: &Context, env: &Env) -> Style {
-    let stdout = std::io::stdout().is_terminal();
-    let choice = match context.global.color {
-        ColorChoice::Always => Some(true),
-        ColorChoice::Never => Some(false),
-        ColorChoice::Auto => None,
-    };
-    // `--color never` asks for text without any escape sequence.
-    let has_links = choice != Some(false) && report::terminal::has_hyperlinks(env, stdout);
-    let width = env
-        .var("COLUMNS")
-        .and_then(|c| c.parse().ok())
-        .or_else(|| terminal_size::terminal_size().map(|(w, _)| usize::from(w.0)))
-        .unwrap_or(100);
-    Style {
-        color: report::terminal::has_color(env, choice, stdout),
-        links: has_links.then(|| Links { host: host() }),
-        unicode: env.is_utf8(),
-        width: width.clamp(40, 200),
-        quiet: context.global.quiet,
-        verbose: context.global.verbose > 0,
-        dispositioned: false,
-        in_ci: env.is_ci(),
-    }
-}
-
-/// Returns the name of this machine.
-fn host() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Prints the last line of a review on standard error. On a terminal the report has the same information, so this

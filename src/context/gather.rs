@@ -309,14 +309,3 @@ pub(super) fn digest(title: &str, text: &str) -> String {
     let digest = Sha256::new().chain_update(title).chain_update([0]).chain_update(text).finalize();
     hex::encode(&digest)
 }
-
-/// Runs work that may start local tasks, on its own runtime.
-pub(super) fn on_a_runtime<T>(work: impl Future<Output = T>) -> Result<T, String> {
-    let runtime = Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|e| format!("no server can be asked: {e}"))?;
-    let local = LocalSet::new();
-    let done = local.block_on(&runtime, work);
-    drop(local);
-    runtime.shutdown_background();
-    Ok(done)
-}

@@ -21,6 +21,8 @@ use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+use tokio::task::LocalSet;
 use tokio::time::{sleep, timeout_at};
 
 /// Restarts of a server, at most.
@@ -437,7 +439,7 @@ pub fn probe(servers: &[ContextServer], env: &Env, top: Option<&Path>, limit: Du
         }
         out
     };
-    super::gather::on_a_runtime(work).unwrap_or_else(|why| {
+    on_a_runtime(work).unwrap_or_else(|why| {
         servers.iter().map(|s| Probe { name: s.name.clone(), outcome: Err(why.clone()) }).collect()
     })
 }
@@ -459,4 +461,15 @@ async fn probe_one(server: &mut ToolServer<'_>) -> Result<Vec<String>, String> {
         true => Err(why.unwrap_or_else(|| "it has no tool that is known".to_owned())),
         false => Ok(usable),
     }
+}
+
+/// Runs work that may start local tasks, on its own runtime.
+fn on_a_runtime<T>(work: impl Future<Output = T>) -> Result<T, String> {
+    let runtime = Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|e| format!("no server can be asked: {e}"))?;
+    let local = LocalSet::new();
+    let done = local.block_on(&runtime, work);
+    drop(local);
+    runtime.shutdown_background();
+    Ok(done)
 }

@@ -5,9 +5,9 @@
 mod cloud;
 mod server;
 
+use super::added::Added;
 use super::client::Pages;
 use super::commands::{Authors, CommentReply, Rights, co_authors};
-use super::post::Added;
 use super::publish::{Comment, CommitStatus, Inline, Light, Set};
 use super::{Account, Forge, ForgeKind, ListedPull, MOST_OF_A_TEXT, PullRequest, Reads, speaks_of};
 use crate::context::Ticket;

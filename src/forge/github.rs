@@ -9,7 +9,7 @@ pub(super) use replies::{authors, pushed, replies, rights};
 pub(super) use write::{add, comments, edit, me, newest_status, resolve, set_status, summarize};
 
 use super::address::ForgeProject;
-use super::issue::ticket;
+use super::ticket::ticket;
 use super::{
     Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
     PullState, PullTip, Reads,

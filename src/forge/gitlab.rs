@@ -10,7 +10,7 @@ pub(super) use write::{add, comments, edit, may_write, me, newest_status, resolv
 
 use super::address::ForgeProject;
 use super::client::{ApiDocument, Pages, is_too_large};
-use super::issue::ticket;
+use super::ticket::ticket;
 use super::{
     Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS, PullRequest,
     PullState, PullTip, Reads,

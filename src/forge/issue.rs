@@ -1,13 +1,12 @@
 //! Reads issues for the context of a review ([`crate::context`]).
 
-use super::{Forge, ForgeKind, Hosts, MOST_OF_A_TEXT, Operator, Reads, Site, bitbucket, github, gitlab};
+use super::{Forge, ForgeKind, Hosts, Operator, Site, bitbucket, github, gitlab};
 use crate::context::{Home, Ticket, Tracker, TrackerDesk, Trackers, WantedIssue};
 use crate::env::Env;
 use crate::error::Error;
 use crate::forge::address::ForgeProject;
-use crate::http::{Failure, Limits};
+use crate::http::Limits;
 use crate::policy::ForgePolicy;
-use serde_json::Value;
 use std::path::PathBuf;
 
 /// The issues of the known forges.
@@ -94,23 +93,4 @@ impl Forge {
             }
         })
     }
-}
-
-/// Converts an issue's document to a ticket. `body` and `updated` are the paths of its text and its time.
-pub(super) fn ticket(issue: &Value, body: &str, updated: &str) -> Result<Ticket, Failure> {
-    let mut facts = vec![format!("status: {}", issue.name_at("/state"))];
-    let names = issue["labels"].as_array().into_iter().flatten();
-    let names = names.filter_map(|l| l.as_str().or_else(|| l["name"].as_str())).take(20);
-    let labels = names.map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join(", ");
-    if !labels.is_empty() {
-        facts.push(format!("labels: {}", &labels[..labels.floor_char_boundary(500)]));
-    }
-    let text = format!("{}\n\n{}", facts.join("\n"), issue.text_at(body, MOST_OF_A_TEXT));
-    Ok(Ticket {
-        key: String::new(),
-        space: String::new(),
-        title: issue.name_at("/title"),
-        version: issue.name_at(updated),
-        text: text.trim().to_owned(),
-    })
 }

@@ -2,6 +2,7 @@
 //!
 //! Failed writes are reported and do not change the review itself.
 
+use super::added::Added;
 use super::lines::ShownLines;
 use super::mark::MarkForm;
 use super::publish::{self, Comment, CommitStatus, Inline, Parts, PublishPlan, Set, Situation};
@@ -47,23 +48,6 @@ pub struct Posted {
     pub notes: Vec<String>,
     /// Writes that failed.
     pub failed: Vec<String>,
-}
-
-/// The result of adding comments on lines.
-#[derive(Debug, Default)]
-pub(super) struct Added {
-    pub(super) placed: usize,
-    /// Indices of comments that the forge rejected for their position.
-    pub(super) unplaced: Vec<usize>,
-    /// Failure that prevented the remaining comments.
-    pub(super) failure: Option<Failure>,
-}
-
-impl Added {
-    /// Ends with a failure.
-    pub(super) fn ends(self, failure: Failure) -> Self {
-        Self { failure: Some(failure), ..self }
-    }
 }
 
 impl Posted {

@@ -166,7 +166,7 @@ struct GitCall {
 impl std::fmt::Debug for GitCall {
     /// Omits the environment, which contains credentials.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Call").field("program", &self.program).field("remote", &self.remote).finish_non_exhaustive()
+        f.debug_struct("GitCall").field("program", &self.program).field("remote", &self.remote).finish_non_exhaustive()
     }
 }
 
@@ -203,12 +203,12 @@ impl Repo {
         }
         let remote = NamedRemote::find(self, &local, &fetch.remote)?;
         let inside: Vec<PathBuf> =
-            self.worktree().into_iter().chain([local.common_dir(), local.git_dir()]).map(open::real).collect();
+            self.worktree().into_iter().chain([local.common_dir(), local.git_dir()]).map(super::real).collect();
         let program = program::locate(env, &inside).ok_or_else(|| {
             Error::usage("git not found on PATH")
                 .hint(format!("install git {}.{} or newer, and add its folder to PATH", SINCE.0, SINCE.1))
         })?;
-        let place = FetchFolder::make(&open::real(local.common_dir()))?;
+        let place = FetchFolder::make(&super::real(local.common_dir()))?;
         let is_shallow = prepare(&place, self, &local)?;
         let partial = is_partial(&local);
         let mut vars: Vec<(OsString, OsString)> =
@@ -221,7 +221,7 @@ impl Repo {
             vars.extend(ASKED.iter().filter_map(|k| Some((OsString::from(k), env.os(k)?.clone()))));
         }
         vars.push(("PATH".into(), address::clean_path(&env.path(), &inside)));
-        vars.push(("GIT_OBJECT_DIRECTORY".into(), open::real(local.common_dir()).join("objects").into()));
+        vars.push(("GIT_OBJECT_DIRECTORY".into(), super::real(local.common_dir()).join("objects").into()));
         vars.push(("GIT_ALLOW_PROTOCOL".into(), remote.address.scheme.allowed().into()));
         // In a partial clone, git gets the objects that a delta needs from the same remote.
         vars.push(("GIT_NO_LAZY_FETCH".into(), if partial { "0" } else { "1" }.into()));

@@ -1,6 +1,6 @@
 //! Finds the folder of a repository's hooks.
 
-use super::{Repo, open};
+use super::Repo;
 use crate::error::{Error, Result};
 use std::path::PathBuf;
 
@@ -72,8 +72,8 @@ pub(super) fn find(repo: &Repo) -> Result<HooksDir> {
 
 /// Returns true if a path is in the repository, following links: the folder `hooks` may itself be a link.
 fn lies_inside(repo: &Repo, common: &std::path::Path, path: &std::path::Path) -> bool {
-    let lies_in = open::real(deepest(path));
-    let folders = [Some(open::real(common)), repo.worktree().map(open::real)];
+    let lies_in = super::real(deepest(path));
+    let folders = [Some(super::real(common)), repo.worktree().map(super::real)];
     folders.into_iter().flatten().any(|d| lies_in.starts_with(d))
 }
 

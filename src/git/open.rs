@@ -63,7 +63,7 @@ pub(super) fn find(dir: &Path, env: &Env) -> Result<Option<Repo>> {
     match open(dir, env) {
         Err(_)
             if env.os("GIT_DIR").is_none()
-                && !real(&from).ancestors().any(|a| a.join(".git").symlink_metadata().is_ok()) =>
+                && !super::real(&from).ancestors().any(|a| a.join(".git").symlink_metadata().is_ok()) =>
         {
             Ok(None)
         }
@@ -98,7 +98,7 @@ fn discover(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<gix::
     // `safe.bareRepository=explicit`, it must be named. A repository behind a `.git` file is elsewhere: it never
     // contains the folder in which the search started.
     let git_dir = repo.git_dir();
-    if !is_inside_dot_git(git_dir) && real(dir).starts_with(real(git_dir)) {
+    if !is_inside_dot_git(git_dir) && super::real(dir).starts_with(super::real(git_dir)) {
         return Err(Error::usage(format!(
             "found the bare repository {}, which is used only if GIT_DIR names it",
             git_dir.display()
@@ -110,11 +110,6 @@ fn discover(dir: &Path, env: &Env, options: &gix::open::Options) -> Result<gix::
         .hint_agent("use a repository with a worktree"));
     }
     Ok(repo)
-}
-
-/// Returns a path with its links resolved; the path itself if it does not exist.
-pub(super) fn real(path: &Path) -> PathBuf {
-    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns true if a folder is a `.git`, or the part of one that belongs to a worktree or submodule.

@@ -4,7 +4,6 @@
 //! and outside the repository, there is no shell, the environment has a few variables, every configuration key for a
 //! program is overridden, and there is a time limit.
 
-use super::open;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::log::millis;
@@ -65,7 +64,7 @@ impl Program {
     /// # Errors
     /// Usage, if there is none outside the repository.
     pub(super) fn find(repo: &gix::Repository, env: &Env, worktree: Option<&Path>) -> Result<Self> {
-        let git_dir = open::real(repo.git_dir());
+        let git_dir = super::real(repo.git_dir());
         let mut inside: Vec<PathBuf> =
             worktree.into_iter().chain([repo.common_dir()]).filter_map(|p| p.canonicalize().ok()).collect();
         inside.push(git_dir.clone());

@@ -1,9 +1,9 @@
 //! Damaged sessions in `.corrupt`. Listings report them until a person removes them, which leaves a record there.
 
-use super::disk::StoreFolder;
+use super::disk::{StoreFolder, unique};
 use super::read::{document, load_from};
 use super::trouble::{Result, Trouble};
-use super::write::{text, unique};
+use super::write::text;
 use super::{CORRUPT, SessionId, Store, TMP};
 use crate::error::{self, Error};
 use crate::wire::stored::{Damaged, Removed, STORED_VERSION};

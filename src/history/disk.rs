@@ -4,6 +4,7 @@
 //! modes are 0700 and 0600 whatever the umask. A test can make any operation fail.
 
 use super::trouble::{Result, Trouble};
+use crate::hex;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -541,4 +542,13 @@ fn owned(stat: &Stat, shown: &str) -> Result<()> {
         return Ok(());
     }
     Err(Trouble::Refused(shown.to_owned(), format!("is owned by user {owner}, but the current user is {own}")))
+}
+
+/// Returns a unique name for a file in `tmp/`.
+pub(super) fn unique(what: &str) -> String {
+    let mut bytes = [0; 8];
+    if getrandom::fill(&mut bytes).is_err() {
+        bytes = fastrand::u64(..).to_le_bytes();
+    }
+    format!("{what}-{}-{}", std::process::id(), hex::encode(&bytes))
 }

@@ -1,8 +1,7 @@
 //! Removes old sessions, and the temporary files of crashed runs.
 
-use super::disk::StoreFolder;
+use super::disk::{StoreFolder, unique};
 use super::trouble::{Result, Trouble};
-use super::write::unique;
 use super::{SessionId, Store, TMP};
 use crate::error;
 use jiff::Timestamp;

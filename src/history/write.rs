@@ -1,14 +1,13 @@
 //! Stores sessions, rounds and closings, each atomically.
 
 use super::chain::{self, Covered};
-use super::disk::{StoreFolder, Unsynced, settle};
+use super::disk::{StoreFolder, Unsynced, settle, unique};
 use super::lock::Lock;
 use super::owed::{self, Owed, Told};
 use super::read::{CHANGE, COMPLETE, MOST_ROUNDS, REQUEST, RESPONSE, REVIEW, SEAL, most, round_name};
 use super::trouble::{Result, Trouble};
 use super::{LATEST, SESSIONS, SessionId, Store, TMP, prune, pull_command};
 use crate::error::{self, Error};
-use crate::hex;
 use crate::review::{Record, Remote};
 use crate::wire;
 use crate::wire::stored::{
@@ -68,15 +67,6 @@ impl Drop for Draft<'_> {
         // A later run removes the remains once they are stale.
         let _ = self.tmp.remove_all(&self.name);
     }
-}
-
-/// Returns a unique name for a file in `tmp/`.
-pub(super) fn unique(what: &str) -> String {
-    let mut bytes = [0; 8];
-    if getrandom::fill(&mut bytes).is_err() {
-        bytes = fastrand::u64(..).to_le_bytes();
-    }
-    format!("{what}-{}-{}", std::process::id(), hex::encode(&bytes))
 }
 
 impl Store {

@@ -156,7 +156,8 @@ fn describe<T>(table: &str, key: &PolicyKey<T>) -> String {
 }
 
 impl ValueKind {
-    /// Returns the schema of a value. It accepts more than [`ValueKind::read`] where a schema cannot express the bounds.
+    /// Returns the schema of a value. It accepts more than [`ValueKind::read`] where a schema cannot express the
+    /// bounds.
     fn schema(self) -> Json {
         let pattern = json!({ "type": "string", "pattern": "^[^!]", "maxLength": super::glob::MAX_PATTERN });
         match self {

@@ -81,8 +81,8 @@ fn check(path: &Path, top: Option<&Path>) -> Result<PathBuf, Unfit> {
     if is_foreign(&target) { Err(Unfit::Foreign(real)) } else { Ok(real) }
 }
 
-/// Returns the path of a file with a resolved folder, and the file that it leads to. `None` for a dangling link, which
-/// is not a program.
+/// Returns the path of a file with a resolved folder, and the file that it leads to. `None` if there is no such file;
+/// a dangling link is not a program.
 fn resolved(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let real = path.parent()?.canonicalize().ok()?.join(path.file_name()?);
     let target = real.canonicalize().ok()?;

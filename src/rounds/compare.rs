@@ -12,6 +12,7 @@
 mod alike;
 pub mod look;
 mod pair;
+mod spans;
 mod trace;
 
 use super::cover::{Cover, same_base};
@@ -22,7 +23,8 @@ use crate::wire::stored::{ComparedFinding, Response, Review, Since, State};
 use crate::wire::{Disposition, Finding, Outcome, Report, Severity, SourceKind};
 use alike::EarlierFindings;
 use look::{UnshownFile, UnshownFiles};
-use pair::{Pairs, Spans};
+use pair::Pairs;
+use spans::Spans;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use trace::{ComparedTexts, Passage};

@@ -13,7 +13,6 @@ mod vanished;
 mod workflow;
 
 pub(super) use crowd::gather;
-pub(super) use workflow::is_workflow;
 
 use super::report::{Reporter, Sighting};
 use crate::diff::{Entry, FileChange, LineBlock, LineNo, RepoPath, TextChange, trim_line_end};

@@ -1,7 +1,6 @@
 //! Commits of GitHub Actions that are known without network access, for replacements of tags and
 //! branches. Does no I/O.
 
-use super::change::is_workflow;
 use crate::diff::RepoPath;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,6 +109,17 @@ fn is_part(version: &str, of: &str) -> bool {
 }
 
 /// Returns true if GitHub reads a file as a workflow or an action.
+pub(super) fn is_workflow(path: &[u8]) -> bool {
+    let Ok(path) = std::str::from_utf8(path) else { return false };
+    let lower = path.to_ascii_lowercase();
+    if !(lower.ends_with(".yml") || lower.ends_with(".yaml")) {
+        return false;
+    }
+    let name = lower.rsplit('/').next().unwrap_or(&lower);
+    lower.starts_with(".github/workflows/") || name == "action.yml" || name == "action.yaml"
+}
+
+/// Returns true if a file can name actions of GitHub.
 pub fn can_use_actions(path: &RepoPath) -> bool {
     is_workflow(path.as_bytes())
 }

@@ -182,7 +182,7 @@ fn folder(folders: &[&str], i: usize, name: &str, rooted: bool) -> FileRole {
     if doubt { FileRole::Doubt } else { FileRole::Program }
 }
 
-/// Returns the role of a folder whose name is that of tests, if its place confirms or does not confirm it.
+/// Returns the role of a folder with a name of tests or examples. `is_confirmed`: its place confirms the name.
 fn test_or_doubt(is_confirmed: bool) -> FileRole {
     if is_confirmed { FileRole::Test } else { FileRole::Doubt }
 }

@@ -12,6 +12,7 @@ mod host;
 mod key;
 pub(crate) mod name;
 pub(crate) mod overlap;
+mod placeholder;
 mod presigned;
 pub(crate) mod published;
 pub(crate) mod shape;
@@ -60,7 +61,7 @@ type SecretCheck = fn(&SecretCandidate<'_>) -> bool;
 pub(crate) const CHECKS: &[(&str, SecretCheck)] = &[
     // A generator made the text, and it was not typed as an example.
     ("random", |c| c.text().is_some_and(shape::is_random)),
-    ("not-placeholder", |c| c.text().is_some_and(|s| !words::is_placeholder(s))),
+    ("not-placeholder", |c| c.text().is_some_and(|s| !placeholder::is_placeholder(s))),
     ("letters-and-digits", |c| c.text().is_some_and(shape::has_letters_and_digits)),
     ("not-uuid", |c| c.text().is_some_and(|s| !shape::is_uuid(s))),
     // A person would type it as a password, and not as a placeholder for one.

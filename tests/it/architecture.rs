@@ -1,5 +1,7 @@
 //! Checks the invariants of `ARCHITECTURE.md` against the sources: which code is absent from which modules.
 
+mod imports;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

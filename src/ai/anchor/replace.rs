@@ -115,7 +115,7 @@ fn repeats(lines: &ChunkLines<'_>, target: Target, change: &crate::diff::TextCha
         || after.is_some() && new.last().map(|l| l.trim()) == after
 }
 
-/// Returns a line on the new side without surrounding white space. Returns `None` if it is too short to be a repetition.
+/// Returns a line on the new side without surrounding white space, or `None` if it is too short to be a repetition.
 fn telling_line(change: &crate::diff::TextChange, number: u32) -> Option<&str> {
     let text = std::str::from_utf8(change.new.line(crate::diff::LineNo::new(number)?)?).ok()?.trim();
     (text.chars().filter(|c| c.is_alphanumeric()).count() > 3).then_some(text)

@@ -140,7 +140,7 @@ pub(super) struct ToolOutcome {
 pub(super) struct ModelMessage {
     pub(super) text: String,
     pub(super) calls: Vec<ToolCall>,
-    /// The message in the wire format, for [`TalkTurn::ModelMessage`].
+    /// The message in the wire format, for [`TalkTurn::Said`].
     pub(super) message: Value,
     /// Reason why it stopped early, if it did.
     pub(super) stopped: Option<(Cause, String)>,

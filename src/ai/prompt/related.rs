@@ -1,6 +1,6 @@
 //! Selects the related code that fits in a request with a chunk, and renders it.
 
-use super::show;
+use super::unchanged::unchanged;
 use crate::ai::material::{Group, Shown};
 use crate::ai::plan::Chunk;
 use crate::ai::related::{Beyond, Excerpt, Why};
@@ -124,7 +124,7 @@ impl<'g> Picked<'g> {
         let mut out = String::new();
         for (excerpt, lines) in &self.others {
             heading(excerpt, lines, &mut out);
-            show::unchanged(lines, self.added(&excerpt.path), &mut out);
+            unchanged(lines, self.added(&excerpt.path), &mut out);
             out.push('\n');
         }
         if !self.left_out.is_empty() {

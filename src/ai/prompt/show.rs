@@ -1,11 +1,12 @@
 //! Renders a chunk of the change.
 
 use super::related::{self, Picked};
+use super::unchanged::unchanged;
 use crate::ai::material::{Group, Shown, ShownHunk};
 use crate::ai::plan::{Chunk, FilePiece};
 use crate::ai::section::Language;
 use crate::diff::{ChangeKind, FileMode, LineKind};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -55,20 +56,6 @@ fn continuing(lines: &[(u32, &str)], last: u32) -> usize {
     match last {
         0 => 0,
         _ => lines.iter().zip(last + 1..).take_while(|((number, _), next)| number == next).count(),
-    }
-}
-
-/// Appends lines outside the hunks of a chunk, with an ellipsis in place of omitted lines. `added` holds the numbers of
-/// lines that another part of the change adds.
-pub(super) fn unchanged(lines: &[(u32, &str)], added: Option<&BTreeSet<u32>>, out: &mut String) {
-    let mut expected = lines.first().map_or(0, |(number, _)| *number);
-    for (number, text) in lines {
-        if *number != expected {
-            out.push_str("…\n");
-        }
-        let mark = if added.is_some_and(|a| a.contains(number)) { '+' } else { ' ' };
-        let _ = writeln!(out, "{number}{mark}{text}");
-        expected = number + 1;
     }
 }
 

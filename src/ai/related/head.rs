@@ -1,9 +1,11 @@
 //! Selects the most informative lines of a definition. Pure.
 
-use super::touched::CONSTRUCTORS;
 use crate::symbols::{Definition, Kind};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::ops::RangeInclusive;
+
+/// Names of constructors. Callers use the name of the type instead.
+pub(super) const CONSTRUCTORS: [&str; 5] = ["__init__", "constructor", "initialize", "__construct", "new"];
 
 /// Lines of a function that is included in full, at most.
 const FUNCTION_LINES: u32 = 20;

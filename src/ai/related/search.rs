@@ -407,8 +407,8 @@ fn collect(path: &RepoPath, text: &[u8], symbols: &Symbols, wanted: &WantedNames
     }
 }
 
-/// Returns true if a name in a file can refer to a changed name. A name that the file imports under an alias can also be
-/// a definition in this file.
+/// Returns true if a name in a file can refer to a changed name. A name that the file imports under an alias can also
+/// be a definition in this file.
 fn is_changed(name: &str, symbols: &Symbols, changed: &HashSet<&str>) -> bool {
     let original = symbols.original(name);
     changed.contains(original)

@@ -2,7 +2,7 @@
 //! or uses.
 
 use super::constants::is_constant;
-use super::head::words;
+use super::head::{CONSTRUCTORS, words};
 use super::{Excerpt, Why, lines_of};
 use crate::ai::material::Shown;
 use crate::diff::{Hunk, LineKind, RepoPath, TextChange};
@@ -22,8 +22,6 @@ const MAX_USED: usize = 48;
 const MAX_SITES: usize = 50;
 /// Names that only unchanged lines near the changed ones call, at most.
 const MAX_NEARBY: usize = 24;
-/// Names of constructors. Callers use the name of the type instead.
-pub(super) const CONSTRUCTORS: [&str; 5] = ["__init__", "constructor", "initialize", "__construct", "new"];
 /// Names that the containers, strings and streams of most languages have. A definition with such a name is likely
 /// unrelated.
 const COMMON: &[&str] = &[

@@ -1,6 +1,7 @@
 //! The outputs of a review: files and standard output, and the errors about reports that cannot be written.
 
-use super::{Options, style};
+use super::Options;
+use crate::cli::style::style;
 use crate::cli::{Context, print_error};
 use crate::env::Env;
 use crate::error::{Error, ExitStatus, Result};

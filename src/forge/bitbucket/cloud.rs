@@ -11,8 +11,8 @@ use crate::context::Ticket;
 use crate::diff::ObjectId;
 use crate::forge::address::ForgeProject;
 use crate::forge::client::{Pages, is_too_large, smaller};
-use crate::forge::issue::ticket;
 use crate::forge::publish::{Comment, CommentPlace, Inline};
+use crate::forge::ticket::ticket;
 use crate::forge::{
     Account, Commit, Forge, ForgeKind, ListedPull, MOST_COMMITS, MOST_OF_A_MESSAGE, MOST_OF_A_TEXT, MOST_PULLS,
     PullRequest, PullState, PullTip, Reads, lacks,

@@ -2,7 +2,7 @@
 
 use super::{PAGE, parts, path};
 use crate::diff::ObjectId;
-use crate::forge::post::Added;
+use crate::forge::added::Added;
 use crate::forge::publish::{Comment, CommentPlace, CommitStatus, Inline, Light, Set};
 use crate::forge::{Account, Forge, PullRequest, Reads, lacks, speaks_of};
 use crate::http::{Cause, Failure, Limits, Method};

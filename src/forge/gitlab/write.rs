@@ -2,8 +2,8 @@
 
 use super::{JOB_VARIABLE, is_of_job, pages, parts, path, path_of};
 use crate::diff::ObjectId;
+use crate::forge::added::Added;
 use crate::forge::lines::{CommentSpot, NewSideLine};
-use crate::forge::post::Added;
 use crate::forge::publish::{Comment, CommentPlace, CommitStatus, Inline, Light, Set};
 use crate::forge::{Account, Forge, PullRequest, Reads};
 use crate::git;

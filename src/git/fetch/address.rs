@@ -41,7 +41,7 @@ impl Scheme {
 
 impl std::fmt::Debug for FetchAddress {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Address").field("scheme", &self.scheme).field("url", &self.url).finish_non_exhaustive()
+        f.debug_struct("FetchAddress").field("scheme", &self.scheme).field("url", &self.url).finish_non_exhaustive()
     }
 }
 

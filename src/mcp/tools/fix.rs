@@ -105,7 +105,7 @@ pub(super) const TOOLS: &[McpTool] = &[
     },
 ];
 
-/// Parses the date until which a finding is deferred.
+/// Parses the first day on which a rejected or deferred finding is pending again.
 fn until(text: &str) -> Result<Date> {
     text.parse::<Date>().map_err(|_| Error::usage(format!("until: {} is not a date such as 2026-01-31", shown(text))))
 }

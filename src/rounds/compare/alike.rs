@@ -1,6 +1,6 @@
 //! Decides whether two findings of different rounds are the same.
 
-use super::pair::Spans;
+use super::spans::Spans;
 use crate::finding::Origin;
 use crate::rounds::region::{Alignment, LinePosition};
 use crate::wire::Finding;

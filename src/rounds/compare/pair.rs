@@ -1,11 +1,11 @@
 //! Matches findings of the new round with open ones: most certain pairs first, each finding once.
 
 use super::alike::{has_same_text, is_rule, is_same_trouble, lines, place, shared, text_key, title_words};
+use super::spans::Spans;
 use super::{LinePosition, Open, Preserved};
 use crate::wire::Finding;
 use crate::wire::stored::State;
 use std::collections::{BTreeSet, HashMap};
-use std::ops::Range;
 
 /// Findings of the new round that are compared with one open finding in one step, at most; the nearest take precedence.
 const MOST: usize = 64;
@@ -62,36 +62,6 @@ struct Index<'n> {
 
 /// A key of the index: the file, the line, and the text or the rule.
 type IndexKey<'n> = (Option<&'n str>, Option<u32>, &'n str);
-
-/// Ranges of lines, indexed for overlap queries.
-#[derive(Debug, Default)]
-pub(super) struct Spans {
-    /// Ordered by start: start, end, owner.
-    all: Vec<(u32, u32, usize)>,
-    /// Maximum end of all ranges up to each.
-    reach: Vec<u32>,
-}
-
-impl Spans {
-    pub(super) fn new(mut all: Vec<(u32, u32, usize)>) -> Self {
-        all.sort_unstable();
-        let mut most = 0;
-        let reach = all.iter().map(|(_, end, _)| {
-            most = most.max(*end);
-            most
-        });
-        let reach = reach.collect();
-        Self { all, reach }
-    }
-
-    /// Returns the owners of ranges that share a line with this one.
-    pub(super) fn touching(&self, lines: &Range<u32>) -> impl Iterator<Item = usize> {
-        let from = lines.start;
-        let near = self.all.partition_point(|(start, ..)| *start < lines.end);
-        let back = (0..near).rev().take_while(move |i| self.reach[*i] > from).map(|i| self.all[i]);
-        back.filter(move |(_, end, _)| *end > from).map(|(.., whose)| whose)
-    }
-}
 
 impl<'n> Index<'n> {
     fn of(fresh: &'n Fresh<'n>, reach: Reach, is_free: impl Fn(usize) -> bool) -> Self {

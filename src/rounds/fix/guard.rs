@@ -143,7 +143,7 @@ pub fn class_of(path: &RepoPath, around: &GuardContext) -> Option<&'static str> 
     if let Some(class) = paths::class(path, &around.of_policy) {
         Some(class)
     } else if paths::is_below(path, &around.of_hooks) {
-        Some(paths::HOOK)
+        Some(classes::HOOK)
     } else if around.run_by_checks.contains(path) {
         Some("run by a CI file, a hook, or a script that checks the code")
     } else if around.tree.contains(path) {

@@ -76,7 +76,7 @@ fn count_of(text: &[u8], set: &[u8]) -> usize {
 }
 
 /// Returns true if the placeholders of a format string are not as many as the arguments of the call, or if the string
-/// is not directly before the call.
+/// is not before the call on its line.
 pub(super) fn count_differs(around: &LineSurroundings<'_>) -> bool {
     let text = with_rest(around);
     if let Some((arguments, _)) = arguments(&text, b"tring.Format(") {

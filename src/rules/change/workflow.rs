@@ -13,6 +13,7 @@ use super::at_line;
 use crate::diff::{LineNo, RepoPath, TextChange, trim_line_end};
 use crate::finding::LineSpan;
 use crate::rules::MARK;
+use crate::rules::pins::is_workflow;
 use crate::rules::pins::{ActionUse, pinned};
 use crate::rules::report::{Reporter, Sighting};
 use expression::{dotted, expressions, untrusted};
@@ -70,17 +71,6 @@ pub(super) fn scan(path: &RepoPath, text: &TextChange, out: &mut Reporter<'_>) {
         file.scripts(path, &step, out);
     }
     file.actions(path, out);
-}
-
-/// Returns true if GitHub reads the file as a workflow or an action.
-pub(in crate::rules) fn is_workflow(path: &[u8]) -> bool {
-    let Ok(path) = std::str::from_utf8(path) else { return false };
-    let lower = path.to_ascii_lowercase();
-    if !(lower.ends_with(".yml") || lower.ends_with(".yaml")) {
-        return false;
-    }
-    let name = lower.rsplit('/').next().unwrap_or(&lower);
-    lower.starts_with(".github/workflows/") || name == "action.yml" || name == "action.yaml"
 }
 
 /// A line of YAML.

@@ -140,7 +140,7 @@ impl FlowRun<'_> {
         Some(at)
     }
 
-    /// Returns true if the key of an item is a word, with or without quotes.
+    /// Returns true if the key of an item is this word, with or without quotes.
     fn is_key(&self, id: ExprId, word: &str) -> bool {
         match &self.module.expr(id).kind {
             ExprKind::Text(t) => **t == *word,

@@ -518,7 +518,7 @@ impl<'s> KnownTables<'s> {
     }
 }
 
-/// Returns true if the first token is a word.
+/// Returns true if the first token is this keyword.
 fn starts_with(tokens: &[SqlToken<'_>], word: &str) -> bool {
     tokens.first().is_some_and(|t| t.is(word))
 }

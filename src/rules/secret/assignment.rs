@@ -6,7 +6,7 @@
 
 use super::name::{SecretKind, named, speaks_of_secret};
 use super::written::{ValueForm, form};
-use super::{SecretCandidate, checksum, encoded, host, shape, words};
+use super::{SecretCandidate, checksum, encoded, host, placeholder, shape, words};
 
 /// The required certainty of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -348,7 +348,7 @@ pub(super) fn is_generated(value: &str) -> bool {
 
 /// Returns true if a value is a generated key, and neither an identifier nor a placeholder.
 fn is_generated_key(value: &str) -> bool {
-    is_token(value, Bar::Strict) && !shape::is_uuid(value) && !words::is_placeholder(value)
+    is_token(value, Bar::Strict) && !shape::is_uuid(value) && !placeholder::is_placeholder(value)
 }
 
 /// Returns true if a value is a generated key.

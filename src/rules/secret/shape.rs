@@ -22,7 +22,7 @@ pub(crate) fn entropy(text: &[u8]) -> f32 {
 pub(crate) fn is_random(text: &str) -> bool {
     let bytes = text.as_bytes();
     let n = bytes.len();
-    if n < 8 || super::words::is_placeholder(text) {
+    if n < 8 || super::placeholder::is_placeholder(text) {
         return false;
     }
     // A generator gives about 10 different characters in 16 hexadecimal digits, and about 27 in 36

@@ -1,6 +1,9 @@
 //! Names of files and folders that check the code, by class.
 
-use super::paths::{CI, HOOK};
+/// Name of the class of CI files.
+pub(super) const CI: &str = "a CI file";
+/// Name of the class of hooks.
+pub(super) const HOOK: &str = "a hook";
 
 /// Files and folders of one class, in lowercase.
 pub(super) struct Class {

@@ -1,6 +1,6 @@
 //! Finds the files that checks run: named by CI files, hooks, package scripts, or the policy's test command.
 
-use super::{SHELLS, paths};
+use super::{SHELLS, classes, paths};
 use crate::diff::RepoPath;
 use serde_json::Value as Json;
 use std::collections::BTreeSet;
@@ -96,7 +96,7 @@ fn commands(path: &RepoPath, read: ReadFile<'_>) -> Option<String> {
         let checks = scripts.flatten().filter(|(key, _)| !STARTS.iter().any(|s| key.split(':').next() == Some(*s)));
         return Some(checks.map(|(_, value)| strings(value)).collect::<Vec<_>>().join("\n"));
     }
-    let names_checks = paths::class(path, &[]).is_some_and(|class| matches!(class, paths::CI | paths::HOOK));
+    let names_checks = paths::class(path, &[]).is_some_and(|class| matches!(class, classes::CI | classes::HOOK));
     if names_checks { text_of(path, read) } else { None }
 }
 

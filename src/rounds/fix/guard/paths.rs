@@ -1,13 +1,9 @@
 //! Classifies paths of files that check the code.
 
 use super::SHELLS;
-use super::classes::{CLASSES, Class};
+use super::classes::{CI, CLASSES, Class, HOOK};
 use crate::diff::RepoPath;
 
-/// Name of the class of CI files.
-pub(super) const CI: &str = "a CI file";
-/// Name of the class of hooks.
-pub(super) const HOOK: &str = "a hook";
 /// Extensions of configuration files. A tool that reads one of them often reads others too.
 const CONFIGURATIONS: &[&str] = &[
     "yml",

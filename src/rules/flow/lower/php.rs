@@ -8,8 +8,10 @@
 mod call;
 mod declare;
 
-use super::super::shape::{Arm, Catch, CodeBlock, CollectionItem, ExprId, ExprKind, Op, StmtKind, SwitchCase, Sym};
-use super::{Lower, children, field, fields, has_token, integer, plain, stmt, unescape};
+use super::super::shape::{
+    Arg, Arm, Catch, CodeBlock, CollectionItem, ExprId, ExprKind, Op, StmtKind, SwitchCase, Sym,
+};
+use super::{Lower, child, children, field, fields, has_token, integer, plain, stmt, unescape};
 use tree_sitter::Node;
 
 /// A word that marks a file that sends a content type. A name in a file cannot have a space.
@@ -652,7 +654,7 @@ fn contains_dots(l: &mut Lower<'_>, node: Node<'_>, operator: &str) -> Option<Ex
     if !is_search || !is_false || !matches!(operator, "===" | "!==" | "==" | "!=") {
         return None;
     }
-    let args = call::args(l, call);
+    let args = args(l, call);
     let needle = args.get(1).map(|a| &l.module.expr(a.value).kind);
     if !matches!(needle, Some(ExprKind::Text(t)) if t.contains("..")) {
         return None;
@@ -706,4 +708,23 @@ fn matched(l: &mut Lower<'_>, node: Node<'_>) -> ExprId {
         arms.push(Arm { tests, value });
     }
     l.expr(node, ExprKind::Match { subject, arms })
+}
+
+/// Lowers the arguments of a call or an attribute.
+fn args(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
+    let mut out = Vec::new();
+    let list = field(node, "arguments").or_else(|| child(node, "arguments"));
+    for argument in list.map(children).unwrap_or_default() {
+        if argument.kind() != "argument" {
+            continue;
+        }
+        let keyword = field(argument, "name").map(|n| l.sym_of(n));
+        let is_spread = child(argument, "variadic_unpacking").is_some();
+        let value = match children(argument).last() {
+            Some(n) => expr(l, *n),
+            None => continue,
+        };
+        out.push(Arg { keyword, value, is_spread });
+    }
+    out
 }

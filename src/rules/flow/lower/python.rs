@@ -239,7 +239,7 @@ fn function(l: &mut Lower<'_>, node: Node<'_>, marks: Vec<Annotation>) -> Functi
     l.module.add_function(function)
 }
 
-/// Returns true if a decorator is a plain name.
+/// Returns true if one of the decorators has this name, without a module before it.
 fn has_mark(l: &Lower<'_>, marks: &[Annotation], name: &str) -> bool {
     marks.iter().any(|m| matches!(&l.module.expr(m.name).kind, ExprKind::Name(s) if l.module.word(*s) == name))
 }

@@ -4,7 +4,7 @@
 
 use super::super::super::shape::{CodeBlock, ExprId, ExprKind, StmtKind};
 use super::super::{Lower, stmt};
-use super::secret;
+use super::secret::{self, around};
 use tree_sitter::Node;
 
 /// Settings that keep a parser from resolving external entities.
@@ -250,24 +250,6 @@ pub(in super::super) fn shell_name(l: &Lower<'_>, node: Node<'_>, name: &str) ->
     let text = around(l, node);
     let shells = ["\"sh\"", "\"bash\"", "\"/bin/sh\"", "\"/bin/bash\"", "\"cmd\"", "\"cmd.exe\"", "\"powershell"];
     shells.iter().any(|s| text.contains(s)).then_some(named)
-}
-
-/// Returns the text of the enclosing method, or of the enclosing lambda if it has several
-/// statements.
-pub(super) fn around<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
-    let mut at = node;
-    while let Some(parent) = at.parent() {
-        let is_whole = match parent.kind() {
-            "method_declaration" | "constructor_declaration" | "function_declaration" => true,
-            "lambda_literal" => parent.named_child_count() > 2,
-            _ => false,
-        };
-        if is_whole {
-            return l.text(parent);
-        }
-        at = parent;
-    }
-    l.text(at)
 }
 
 /// Returns true if only the last name of the path is used: `new File(x).getName()`.

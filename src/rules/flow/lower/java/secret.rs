@@ -5,7 +5,6 @@
 use super::super::super::shape::{ExprId, ExprKind, StmtKind};
 use super::super::words::{has_secret_name, hashes_password, is_word};
 use super::super::{Lower, children, field, stmt};
-use super::hints::around;
 use tree_sitter::Node;
 
 /// Names of random numbers that are not secrets, in lower case.
@@ -189,4 +188,22 @@ pub(in super::super) fn noted(l: &mut Lower<'_>, node: Node<'_>, name: &str, cal
     let note = l.call(node, name, Vec::new());
     let body = vec![stmt(node, StmtKind::Expr(note))];
     l.expr(node, ExprKind::Block { body, value: Some(call) })
+}
+
+/// Returns the text of the enclosing method, or of the enclosing lambda if it has several
+/// statements.
+pub(super) fn around<'t>(l: &Lower<'t>, node: Node<'_>) -> &'t str {
+    let mut at = node;
+    while let Some(parent) = at.parent() {
+        let is_whole = match parent.kind() {
+            "method_declaration" | "constructor_declaration" | "function_declaration" => true,
+            "lambda_literal" => parent.named_child_count() > 2,
+            _ => false,
+        };
+        if is_whole {
+            return l.text(parent);
+        }
+        at = parent;
+    }
+    l.text(at)
 }

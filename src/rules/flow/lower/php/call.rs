@@ -3,27 +3,9 @@
 use super::super::super::FlowLanguage;
 use super::super::super::shape::{Arg, CollectionItem, ExprId, ExprKind, StmtKind};
 use super::super::go::foreign::is_lookup;
-use super::super::{Lower, child, children, field, plain, stmt};
-use super::{ONE_CLASS, declare, expr, member, part};
+use super::super::{Lower, children, field, plain, stmt};
+use super::{ONE_CLASS, args, declare, expr, member, part};
 use tree_sitter::Node;
-
-pub(super) fn args(l: &mut Lower<'_>, node: Node<'_>) -> Vec<Arg> {
-    let mut out = Vec::new();
-    let list = field(node, "arguments").or_else(|| child(node, "arguments"));
-    for argument in list.map(children).unwrap_or_default() {
-        if argument.kind() != "argument" {
-            continue;
-        }
-        let keyword = field(argument, "name").map(|n| l.sym_of(n));
-        let is_spread = child(argument, "variadic_unpacking").is_some();
-        let value = match children(argument).last() {
-            Some(n) => expr(l, *n),
-            None => continue,
-        };
-        out.push(Arg { keyword, value, is_spread });
-    }
-    out
-}
 
 /// Returns true for a call of a function of another file that looks up or changes stored objects.
 fn is_foreign(l: &Lower<'_>, node: Node<'_>) -> bool {

@@ -4,8 +4,7 @@ use super::super::super::shape::{
     Annotation, Class, ClassId, CodeBlock, ExprKind, Field, Function, FunctionId, Param, StmtKind, Sym,
 };
 use super::super::{Lower, child, children, field, has_token, span, stmt};
-use super::call::args;
-use super::{block, class_name, expr, statement};
+use super::{args, block, class_name, expr, statement};
 use tree_sitter::Node;
 
 /// Lowers `use A\B\C as D;`.
