@@ -45,7 +45,7 @@ pub use write::{Closing, Saved};
 use crate::disposition;
 use crate::error::{Error, Result};
 use crate::review::decided::{OWN, PROPOSED};
-use crate::review::{Place, Remote};
+use crate::review::{Remote, StoreLocation};
 use disk::{StoreFolder, WhenMissing};
 use lock::Lock;
 use std::path::Path;
@@ -97,7 +97,7 @@ impl Store {
     /// # Errors
     ///
     /// Usage if the path is a link, is not a folder, or belongs to another user; incomplete if it is not writable.
-    pub fn open(place: &Place) -> Result<Self> {
+    pub fn open(place: &StoreLocation) -> Result<Self> {
         Self::open_with(place, &Options::default())
     }
 
@@ -106,13 +106,13 @@ impl Store {
     /// # Errors
     ///
     /// As [`Store::open`].
-    pub fn open_with(place: &Place, options: &Options) -> Result<Self> {
+    pub fn open_with(place: &StoreLocation, options: &Options) -> Result<Self> {
         Self::prepared(place, options)
             .map_err(|t| t.error(format!("reviews cannot be stored in {}", place.history.path)))
     }
 
     /// Opens the store of a place, and creates its missing files.
-    fn prepared(place: &Place, options: &Options) -> trouble::Result<Self> {
+    fn prepared(place: &StoreLocation, options: &Options) -> trouble::Result<Self> {
         let path = Path::new(&place.history.path);
         let root = StoreFolder::root(&place.top, path, WhenMissing::Make, &options.faults)?;
         let store =
@@ -126,7 +126,7 @@ impl Store {
     /// # Errors
     ///
     /// Usage if the path is a link, is not a folder, or belongs to another user.
-    pub fn find(place: &Place) -> Result<Option<Self>> {
+    pub fn find(place: &StoreLocation) -> Result<Option<Self>> {
         Self::find_with(place, &Options::default())
     }
 
@@ -135,7 +135,7 @@ impl Store {
     /// # Errors
     ///
     /// As [`Store::find`].
-    pub fn find_with(place: &Place, options: &Options) -> Result<Option<Self>> {
+    pub fn find_with(place: &StoreLocation, options: &Options) -> Result<Option<Self>> {
         let path = Path::new(&place.history.path);
         match StoreFolder::root(&place.top, path, WhenMissing::Absent, &options.faults) {
             Ok(root) => Ok(Some(Self {

@@ -42,7 +42,7 @@ pub(crate) use files::Files;
 pub(crate) use governing::team::team_rules;
 use models::ModelResults;
 pub(crate) use models::heard;
-pub use place::{Place, Remote, place, remotes};
+pub use place::{Remote, StoreLocation, place, remotes};
 pub use record::{Numbers, Record, Run};
 use record::{RecordPiece, Recorder};
 use scan::{RuleScan, Scanned};
@@ -86,7 +86,7 @@ pub struct Review {
     pub timestamp: jiff::Timestamp,
     pub duration: Duration,
     /// Location in which this review may be stored. `None`: there is no worktree.
-    pub place: Option<Place>,
+    pub place: Option<StoreLocation>,
     /// True if a commit other than the reviewed one is checked out, and the worktree lacks lines of
     /// findings that have replacements.
     pub is_elsewhere: bool,
@@ -324,7 +324,7 @@ fn review(request: &ReviewRequest, world: &World<'_>) -> Result<Review> {
     }
     let stop = world.stop;
     let recorder = request.record.then(Recorder::new).transpose()?;
-    let place = resolved.repo.as_ref().and_then(|repo| Place::of(repo, policy, request, world.env));
+    let place = resolved.repo.as_ref().and_then(|repo| StoreLocation::of(repo, policy, request, world.env));
     let decisions = decided::load(
         (resolved.repo.as_ref(), request.authority),
         &decided::Bases {

@@ -36,7 +36,7 @@ use crate::history::{Saved, SessionId, Store};
 use crate::log::Phases;
 use crate::policy::RulesPolicy;
 use crate::request::{Authority, End, ReviewRequest, Source};
-use crate::review::{self, Place, Record, Review, SessionRef, World};
+use crate::review::{self, Record, Review, SessionRef, StoreLocation, World};
 use crate::rules::RuleSet;
 use crate::verdict::Outcome;
 use crate::wire;
@@ -87,7 +87,7 @@ pub struct Done {
 /// # Errors
 ///
 /// Usage: no repository, no worktree, an invalid policy; a store of another user.
-pub fn open(request: &ReviewRequest, env: &Env) -> Result<(Place, Option<Store>)> {
+pub fn open(request: &ReviewRequest, env: &Env) -> Result<(StoreLocation, Option<Store>)> {
     let (place, _) = review::place(request, env)?;
     let store = Store::find(&place)?;
     Ok((place, store))
@@ -256,7 +256,7 @@ impl FinishedRound<'_> {
         Done { review, stored, unsaved }
     }
 
-    fn save(&self, review: &Review, place: &Place, world: &World<'_>) -> Result<Saved> {
+    fn save(&self, review: &Review, place: &StoreLocation, world: &World<'_>) -> Result<Saved> {
         match &self.follow {
             Some(f) => {
                 let id = f.id.to_string();
@@ -303,7 +303,7 @@ impl FinishedRound<'_> {
     }
 
     /// Returns the request in the format of the store.
-    fn request(&self, review: &Review, place: &Place, id: &str) -> wire::stored::StoredRequest {
+    fn request(&self, review: &Review, place: &StoreLocation, id: &str) -> wire::stored::StoredRequest {
         let asked = &self.ask.request;
         let report = stored::report(review, &self.rules);
         let untracked = matches!(asked.source, Source::Unstaged { untracked: true });

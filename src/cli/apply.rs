@@ -8,7 +8,7 @@ use crate::error::{Error, ExitStatus, Result};
 use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::request::{ReviewRequest, Source};
-use crate::review::{self, Place};
+use crate::review::{self, StoreLocation};
 use crate::rounds;
 use crate::rounds::apply::{Edits, FindingsToApply, Reviewed, Target, effect, plan};
 use crate::rounds::worktree::next_round;
@@ -115,7 +115,7 @@ struct Last<'s> {
     id: String,
     report: &'s wire::Report,
     change: Vec<u8>,
-    place: Place,
+    place: StoreLocation,
 }
 
 impl<'s> Last<'s> {
@@ -142,7 +142,7 @@ impl<'s> Last<'s> {
     }
 }
 
-fn target(context: &Context, place: &Place) -> Result<Target> {
+fn target(context: &Context, place: &StoreLocation) -> Result<Target> {
     Target::of(&Repo::open(&context.dir, &context.env)?, &place.top)
 }
 

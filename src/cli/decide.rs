@@ -11,7 +11,7 @@ use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::policy::RulesPolicy;
 use crate::policy::glob::Globs;
-use crate::review::Place;
+use crate::review::StoreLocation;
 use crate::rounds;
 use crate::rounds::decide::{
     ChosenDecision, Confirmation, Decided, Here, ListedFinding, Overruled, confirm as confirm_all, decide, decision,
@@ -171,7 +171,7 @@ pub(super) struct OpenedReview {
     id: SessionId,
     pub(super) session: Session,
     pub(super) store: Store,
-    pub(super) place: Place,
+    pub(super) place: StoreLocation,
     repo: Repo,
     rules: RuleSet,
 }

@@ -9,7 +9,7 @@ use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::report::{self, ReportFormat};
 use crate::request::{ReviewRequest, Source};
-use crate::review::{Place, Record};
+use crate::review::{Record, StoreLocation};
 use crate::rounds::{self, recall};
 use crate::untrusted::Inert;
 use crate::wire;
@@ -121,7 +121,7 @@ pub(super) fn request(context: &Context) -> ReviewRequest {
 }
 
 /// Opens the store, if it exists.
-pub(super) fn store(context: &Context) -> Result<(Place, Option<Store>)> {
+pub(super) fn store(context: &Context) -> Result<(StoreLocation, Option<Store>)> {
     rounds::open(&request(context), &context.env)
 }
 

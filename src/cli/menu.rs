@@ -12,7 +12,7 @@ use crate::git::Repo;
 use crate::history::{SessionId, Store};
 use crate::hooks::shim;
 use crate::policy::{FILE_NAME, RulesPolicy};
-use crate::review::Place;
+use crate::review::StoreLocation;
 use crate::rounds;
 use crate::rounds::decide::{Here, list};
 use crate::rules::RuleSet;
@@ -192,7 +192,13 @@ fn is_open(session: &Overview) -> bool {
 }
 
 /// Returns the newest review with the decisions that apply to it.
-fn latest(context: &Context, repo: &Repo, place: &Place, store: &Store, newest: &Overview) -> Result<Option<Latest>> {
+fn latest(
+    context: &Context,
+    repo: &Repo,
+    place: &StoreLocation,
+    store: &Store,
+    newest: &Overview,
+) -> Result<Option<Latest>> {
     let Some(id) = SessionId::parse(&newest.review_id) else { return Ok(None) };
     let session = store.session(&id)?;
     let rules = RuleSet::new(&RulesPolicy::default(), &[])?;

@@ -7,7 +7,7 @@
 
 use super::governing::at;
 use super::source::{BranchTip, ChangePart, PartContent};
-use super::{Note, Place};
+use super::{Note, StoreLocation};
 use crate::diff::code::text_of;
 use crate::diff::{ObjectId, RepoPath};
 use crate::disposition::{
@@ -93,7 +93,7 @@ pub(super) fn load(
     (repo, authority): (Option<&Repo>, Authority),
     bases: &Bases<'_>,
     state: Option<&State>,
-    place: Option<&Place>,
+    place: Option<&StoreLocation>,
     notes: &mut Vec<Note>,
 ) -> Result<DecisionEntries> {
     let Some(repo) = repo else { return Ok(DecisionEntries::default()) };
@@ -219,16 +219,21 @@ fn unfit(state: &State, path: &str, what: &str) -> Error {
 }
 
 /// Reads a person's own decisions. A file that git tracks came with a commit, so it does not count.
-pub(crate) fn own(reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<Note>) -> Result<Vec<DecisionEntry>> {
+pub(crate) fn own(reader: &mut Reader<'_>, place: &StoreLocation, notes: &mut Vec<Note>) -> Result<Vec<DecisionEntry>> {
     stored(OWN, reader, place, notes)
 }
 
 /// Reads the decisions that agents propose. A file that git tracks does not count.
-pub(crate) fn proposed(reader: &mut Reader<'_>, place: &Place) -> Result<Vec<DecisionEntry>> {
+pub(crate) fn proposed(reader: &mut Reader<'_>, place: &StoreLocation) -> Result<Vec<DecisionEntry>> {
     stored(PROPOSED, reader, place, &mut Vec::new())
 }
 
-fn stored(name: &str, reader: &mut Reader<'_>, place: &Place, notes: &mut Vec<Note>) -> Result<Vec<DecisionEntry>> {
+fn stored(
+    name: &str,
+    reader: &mut Reader<'_>,
+    place: &StoreLocation,
+    notes: &mut Vec<Note>,
+) -> Result<Vec<DecisionEntry>> {
     let path = place.folder().join(name);
     let shown = format!("{}/{name}", place.history.path);
     let Some(bytes) = own_bytes(&path, &shown)? else { return Ok(Vec::new()) };
@@ -385,7 +390,7 @@ impl ReviewedTexts<'_> {
 /// commit.
 pub(super) fn is_elsewhere(
     repo: Option<&Repo>,
-    (place, head): (Option<&Place>, Option<&str>),
+    (place, head): (Option<&StoreLocation>, Option<&str>),
     findings: &[Finding],
 ) -> bool {
     let (Some(repo), Some(place)) = (repo, place) else { return false };

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 /// The location of a store, which need not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StoreLocation {
     /// The reviewed worktree, or the folder that the request names instead.
     pub top: PathBuf,
     pub history: HistoryPolicy,
@@ -33,7 +33,7 @@ pub fn remotes(repo: &Repo) -> Vec<Remote> {
     repo.remotes().into_iter().map(|name| (name.clone(), repo.remote_urls(&name))).collect()
 }
 
-impl Place {
+impl StoreLocation {
     /// Returns the location of a repository's store; `None` if it has no worktree.
     pub(super) fn of(repo: &Repo, policy: &Policy, request: &ReviewRequest, env: &Env) -> Option<Self> {
         Some(Self {
@@ -61,7 +61,7 @@ impl Place {
 /// # Errors
 ///
 /// Usage: no repository, no worktree, a malformed policy.
-pub fn place(request: &ReviewRequest, env: &Env) -> Result<(Place, Policy)> {
+pub fn place(request: &ReviewRequest, env: &Env) -> Result<(StoreLocation, Policy)> {
     let repo = Repo::open(&request.dir, env)?;
     let authority = match request.authority {
         Authority::Worktree => Authority::Worktree,
@@ -69,7 +69,7 @@ pub fn place(request: &ReviewRequest, env: &Env) -> Result<(Place, Policy)> {
     };
     let request = ReviewRequest { authority, source: Source::Auto, ..request.clone() };
     let policy = governing::policy_alone(&request, env, &repo)?;
-    let place = Place::of(&repo, &policy, &request, env).ok_or_else(|| {
+    let place = StoreLocation::of(&repo, &policy, &request, env).ok_or_else(|| {
         let error = Error::usage(format!("{} has no worktree", request.dir.display()));
         error.hint("reviews are stored in a worktree; run this in a clone that has one")
     })?;

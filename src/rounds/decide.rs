@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::finding::{Decision, Finding};
 use crate::git::{Reader, Repo, State};
 use crate::history::{SessionId, Store};
-use crate::review::{Place, decided, remembered, today};
+use crate::review::{StoreLocation, decided, remembered, today};
 use crate::rules::RuleSet;
 use crate::wire;
 use crate::wire::stored::{Session, State as Fate};
@@ -67,7 +67,7 @@ pub struct ListedFinding {
 #[derive(Clone, Copy, Debug)]
 pub struct Here<'a> {
     pub repo: &'a Repo,
-    pub place: &'a Place,
+    pub place: &'a StoreLocation,
     pub store: &'a Store,
     pub rules: &'a RuleSet,
     pub env: &'a Env,
@@ -293,7 +293,7 @@ pub fn list(here: &Here<'_>, session: &Session) -> Result<Vec<ListedFinding>> {
 ///
 /// # Errors
 /// As [`list`].
-pub fn held(repo: &Repo, place: &Place, report: &wire::Report, day: Date) -> Result<Vec<ListedFinding>> {
+pub fn held(repo: &Repo, place: &StoreLocation, report: &wire::Report, day: Date) -> Result<Vec<ListedFinding>> {
     let mut reader = repo.reader();
     let shared = decided::shared(&mut reader, &State::Worktree)?;
     let own = decided::own(&mut reader, place, &mut Vec::new())?;

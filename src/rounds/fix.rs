@@ -28,7 +28,7 @@ use crate::policy::glob::Globs;
 use crate::policy::{Policy, RulesPolicy};
 use crate::progress::WithoutFindings;
 use crate::request::{CacheUse, ReviewRequest, Source};
-use crate::review::{self, Consultation, Place, World};
+use crate::review::{self, Consultation, StoreLocation, World};
 use crate::rules::RuleSet;
 use crate::shell;
 use crate::wire;
@@ -103,7 +103,7 @@ pub enum Ended {
 #[derive(Debug)]
 pub struct Fixing {
     ask: FixAsk,
-    place: Place,
+    place: StoreLocation,
     store: Store,
     session: Session,
     policy: Policy,

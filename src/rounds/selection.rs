@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::finding::{Disposition, Finding};
 use crate::git::Repo;
 use crate::review::decided;
-use crate::review::{Place, Review, today};
+use crate::review::{Review, StoreLocation, today};
 use crate::rules::RuleSet;
 use crate::verdict::{TestOutcome, Verdict};
 use crate::wire::Report;
@@ -30,7 +30,7 @@ pub struct Selection {
 #[derive(Clone, Copy, Debug)]
 pub struct Person<'a> {
     pub repo: &'a Repo,
-    pub place: &'a Place,
+    pub place: &'a StoreLocation,
     pub rules: &'a RuleSet,
     pub now: jiff::Timestamp,
 }

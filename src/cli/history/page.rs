@@ -51,7 +51,7 @@ pub(super) fn list(history: &History, style: &Style, now: Timestamp) -> String {
     }
     widths[5] = widths[5].min((style.width - fixed) / 2);
     let label = style.width - fixed - widths[5] - 2;
-    let table = Table { widths, label, style };
+    let table = SessionTable { widths, label, style };
     if !style.quiet {
         text.push_str(&table.row(head, None));
     }
@@ -78,7 +78,7 @@ fn cells(s: &Overview, now: Timestamp) -> [String; 7] {
 }
 
 /// The layout of the list as a table.
-struct Table<'a> {
+struct SessionTable<'a> {
     /// Widths of the columns before the last one.
     widths: [usize; 6],
     /// Width of the last column, the label.
@@ -86,7 +86,7 @@ struct Table<'a> {
     style: &'a Style,
 }
 
-impl Table<'_> {
+impl SessionTable<'_> {
     /// Returns a row, with its verdict in a color.
     fn row(&self, row: [&str; 7], ink: Option<AnsiColor>) -> String {
         let mut out = String::new();

@@ -11,7 +11,7 @@ use crate::mcp::answer::{ToolAnswer, object};
 use crate::mcp::args::{Arg, ArgType, shown};
 use crate::policy::RulesPolicy;
 use crate::request::Source;
-use crate::review::{self, Place};
+use crate::review::{self, StoreLocation};
 use crate::rounds::apply::{self, Reviewed, Target, effect, plan};
 use crate::rounds::decide::{ChosenDecision, Here, decision, propose};
 use crate::rounds::fix::{FixAsk, Fixing};
@@ -153,7 +153,7 @@ fn propose_disposition(call: &ToolCall<'_>) -> Result<ToolAnswer> {
 
 /// The stored review that a call names.
 struct OpenedReview {
-    place: Place,
+    place: StoreLocation,
     store: Store,
     id: SessionId,
     session: Session,

@@ -14,7 +14,7 @@ use crate::mcp::fence::revision;
 use crate::policy::RulesPolicy;
 use crate::report;
 use crate::request::{ReviewRequest, Source};
-use crate::review::Place;
+use crate::review::StoreLocation;
 use crate::rounds::response::GivenResponse as Response;
 use crate::rounds::{self, Ask, Done, Save};
 use crate::rules::RuleSet;
@@ -141,12 +141,12 @@ impl ToolCall<'_> {
     }
 
     /// Returns the store, if it exists.
-    pub(in crate::mcp) fn store(&self) -> Result<(Place, Option<Store>)> {
+    pub(in crate::mcp) fn store(&self) -> Result<(StoreLocation, Option<Store>)> {
         rounds::open(&self.stored()?, self.env)
     }
 
     /// Finds the session that a client names.
-    pub(in crate::mcp) fn session(&self, name: &str) -> Result<(Place, Store, SessionId)> {
+    pub(in crate::mcp) fn session(&self, name: &str) -> Result<(StoreLocation, Store, SessionId)> {
         let (place, store) = self.store()?;
         let store = store.ok_or_else(|| unknown_review(name))?;
         let id = match name {

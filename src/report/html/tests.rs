@@ -134,7 +134,7 @@ fn the_title_names_the_repository_and_the_change() {
     assert!(title(&review).starts_with("Blocked: ") && title(&review).ends_with(" – branch HEAD against origin/main"));
     let top = std::path::PathBuf::from("/work/<shop>");
     let history = crate::policy::Policy::default().history;
-    review.place = Some(crate::review::Place {
+    review.place = Some(crate::review::StoreLocation {
         top,
         history,
         max_rounds: 1,

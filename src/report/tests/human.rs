@@ -7,7 +7,7 @@ use crate::ai::UnmetRequirement;
 use crate::error::ExitStatus;
 use crate::finding::{Category, Finding, Severity, arrange};
 use crate::policy::Policy;
-use crate::review::{Place, Review};
+use crate::review::{Review, StoreLocation};
 use crate::untrusted;
 use crate::verdict::Verdict;
 use std::path::PathBuf;
@@ -141,7 +141,7 @@ fn targets(report: &str) -> Vec<&str> {
 
 fn linked(review: &mut Review, top: &str, host: &str, width: usize) -> String {
     let history = Policy::default().history;
-    review.place = Some(Place {
+    review.place = Some(StoreLocation {
         top: PathBuf::from(top),
         history,
         max_rounds: 1,

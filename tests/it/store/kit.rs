@@ -2,7 +2,7 @@
 
 use claude_reviewer::history::{Closing, Options, Progress, Saved, SessionId, Store};
 use claude_reviewer::policy::HistoryPolicy;
-use claude_reviewer::review::{Place, Record};
+use claude_reviewer::review::{Record, StoreLocation};
 use claude_reviewer::wire::fixing::{Attempt, FixOutcome, StoredFix};
 use claude_reviewer::wire::stored::{Response, Review, Session, Status, StoredRequest};
 use jiff::Timestamp;
@@ -30,7 +30,7 @@ impl Yard {
         self.dir.path().join(".reviews").join(name)
     }
 
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> StoreLocation {
         place(self.dir.path())
     }
 
@@ -63,8 +63,8 @@ fn walk(dir: &Path, prefix: &str, files: &mut Vec<String>) {
     }
 }
 
-pub fn place(top: &Path) -> Place {
-    Place {
+pub fn place(top: &Path) -> StoreLocation {
+    StoreLocation {
         top: top.to_owned(),
         history: HistoryPolicy { path: ".reviews".to_owned(), commit: false },
         max_rounds: 5,

@@ -4,7 +4,7 @@ use super::kit::{Yard, append, closing, create, day, id, time, whole};
 use crate::support::Repo;
 use claude_reviewer::history::{Options, Store};
 use claude_reviewer::policy::HistoryPolicy;
-use claude_reviewer::review::Place;
+use claude_reviewer::review::StoreLocation;
 use claude_reviewer::wire::stored::{Latest, Status};
 
 fn names(store: &Store) -> Vec<String> {
@@ -232,7 +232,7 @@ fn a_session_can_be_closed_again_and_the_same_word_twice_is_one() {
 #[test]
 fn git_does_not_see_a_store_unless_it_is_to_be_committed() {
     let repo = Repo::new();
-    let mut place = Place { top: repo.path(), ..super::kit::place(&repo.path()) };
+    let mut place = StoreLocation { top: repo.path(), ..super::kit::place(&repo.path()) };
     create(&Store::open(&place).unwrap(), day(10), 0).unwrap();
     assert_eq!(repo.git(&["status", "--porcelain", "-uall"]), "");
     place.history = HistoryPolicy { commit: true, ..place.history };
